@@ -1,0 +1,157 @@
+"""When does tiled attention pay, on this hardware, with this kernel, and is it right?
+
+    snakemake --cores 4                                     the article, on this machine
+    snakemake --cores 4 --config platform=NAME              ... kept under a platform's name
+    snakemake --cores 4 --config overrides='["a.b=c"]'      ... with Hydra overrides
+"""
+
+import os
+import sys
+from pathlib import Path
+
+
+workdir: workflow.basedir
+
+
+sys.path.insert(0, str(Path(workflow.basedir, "src")))
+from tiled_attention import workflow as tiled
+
+# The jobs run this checkout's code, with this environment's Python.
+os.environ.update(tiled.job_environment())
+
+experiment = tiled.Experiment(config, cores=workflow.cores)
+tiled.clear_traces_of_killed_runs()
+
+
+rule all:
+    """The report, and then the verdict: fails where an implementation is wrong."""
+    input:
+        experiment.report,
+        experiment.verdict,
+    localrule: True
+
+
+rule correctness:
+    """Judge one implementation against FP64, on every timed shape and every hard case."""
+    output:
+        experiment.result("correctness"),
+    log:
+        experiment.log("correctness"),
+    params:
+        subject=experiment.subject("correctness"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.correctness"
+        " {experiment.overrides} subject={params.subject} > {log}"
+
+
+rule gate_sensitivity:
+    """Run deliberately broken attentions through the same gate: each must be rejected."""
+    output:
+        experiment.result("gate_sensitivity"),
+    log:
+        experiment.log("gate_sensitivity"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.gate_sensitivity {experiment.overrides} > {log}"
+
+
+rule byte_arithmetic:
+    """Count what naive and tiled attention hold at production lengths (Table 2)."""
+    output:
+        experiment.result("byte_arithmetic"),
+    log:
+        experiment.log("byte_arithmetic"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.byte_arithmetic {experiment.overrides} > {log}"
+
+
+rule peak_memory:
+    """Measure what one implementation really holds at once."""
+    output:
+        experiment.result("peak_memory"),
+    log:
+        experiment.log("peak_memory"),
+    params:
+        subject=experiment.subject("peak_memory"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.peak_memory"
+        " {experiment.overrides} subject={params.subject} > {log}"
+
+
+rule cpu_timing:
+    """Time every implementation that passed, alone on the machine (Table 3)."""
+    input:
+        experiment.read_by("cpu_timing"),
+    output:
+        experiment.result("cpu_timing"),
+    log:
+        experiment.log("cpu_timing"),
+    threads: workflow.cores
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.cpu_timing {experiment.overrides} > {log}"
+
+
+rule crossover:
+    """Predict from which length on tiling pays, and confirm or refute it at longer ones."""
+    input:
+        experiment.read_by("crossover"),
+    output:
+        experiment.result("crossover"),
+    log:
+        experiment.log("crossover"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.crossover {experiment.overrides} > {log}"
+
+
+rule figures:
+    """Draw every figure, as SVG and PNG."""
+    input:
+        experiment.read_by("figures"),
+    output:
+        experiment.figures,
+    log:
+        experiment.log("figures"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.figures {experiment.overrides} > {log}"
+
+
+rule report:
+    """Write the tables, the verdicts on the claims and the exercises' answers."""
+    input:
+        experiment.read_by("report"),
+    output:
+        experiment.report,
+    log:
+        experiment.log("report"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.report {experiment.overrides} > {log}"
+
+
+rule verdict:
+    """Stop with a message where an implementation fails the gate, once the report is there."""
+    input:
+        experiment.report,
+        experiment.read_by("verdict"),
+    output:
+        experiment.verdict,
+    log:
+        experiment.log("verdict"),
+    conda:
+        "envs/tiled-attention.yaml"
+    shell:
+        "python -m tiled_attention.steps.verdict {experiment.overrides} > {log}"

@@ -1,0 +1,1 @@
+"""When does tiled attention pay, on this hardware, with this kernel, and is it right?"""

@@ -1,0 +1,161 @@
+"""Cost models of attention by length, and where one becomes cheaper than another.
+
+time(S) = max(floor, fixed + per_block * S / block_size + quadratic * S^2), in ms. All
+coefficients are non-negative: each is a cost. Naive attention has no blocks. The floor is there
+only where the shortest lengths all take the same time: those points measure the dispatch of
+operators, would bend the other terms, and are left out of their fit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, nnls
+
+Array = NDArray[np.float64]
+
+FLAT_GROWTH = 1.15  # less growth than this over FLAT_STRIDE in length is no growth
+FLAT_STRIDE = 1.4
+HORIZON = 1024  # look for crossings up to so many times the longest fitted length
+GRID_POINTS = 1000
+EQUAL = 0.01  # ratios this close to 1 over the whole range are no difference
+
+
+class NotEnoughDataError(ValueError):
+    """There are fewer distinct lengths with a valid time than terms to fit."""
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """Fitted coefficients in ms; per_block is per block, quadratic per squared length."""
+
+    fixed: float
+    per_block: float
+    quadratic: float
+    floor: float
+    block_size: float | None
+
+    def time(self, length: Array | float) -> Array:
+        """Return the modelled time in ms."""
+        lengths = np.asarray(length, dtype=float)
+        blocks = lengths / self.block_size if self.block_size else 0.0
+        cost = self.fixed + self.per_block * blocks + self.quadratic * lengths**2
+        return np.maximum(self.floor, cost)
+
+
+def fit(
+    lengths: Sequence[float],
+    times: Sequence[float],
+    block_size: float | None,
+    flat: int | None = None,
+) -> CostModel:
+    """Fit by non-negative least squares on relative errors (Lawson & Hanson 1974).
+
+    The `flat` shortest lengths make the floor; None counts them by `flat_points`.
+
+    Raises:
+        NotEnoughDataError: fewer distinct lengths with a positive, finite time than terms.
+    """
+    length, time = valid_points(lengths, times)
+    flat = flat_points(length, time) if flat is None else flat
+    floor = float(np.median(time[:flat])) if flat else 0.0
+    length, time = length[flat:], time[flat:]
+    terms = {"quadratic": length**2}
+    if block_size:
+        terms["per_block"] = length / block_size
+    if not flat:  # the floor is the fixed cost where there is one
+        terms["fixed"] = np.ones_like(length)
+    if len(length) < len(terms):
+        raise NotEnoughDataError(
+            f"not enough data: {len(length)} lengths for {len(terms)} terms"
+            + (f", {flat} left out as dispatch" if flat else "")
+        )
+    design = np.stack(list(terms.values()), axis=1) / time[:, None]
+    scale = np.linalg.norm(design, axis=0)
+    coefficients = nnls(design / scale, np.ones_like(time))[0] / scale
+    found = dict(zip(terms, map(float, coefficients), strict=True))
+    return CostModel(
+        fixed=found.get("fixed", 0.0),
+        per_block=found.get("per_block", 0.0),
+        quadratic=found["quadratic"],
+        floor=floor,
+        block_size=block_size,
+    )
+
+
+def flat_points(length: Array, time: Array) -> int:
+    """Return how many of the shortest lengths take the same time, 0 if fewer than two.
+
+    Both arrays are sorted by length, without repetition.
+    """
+    flat = 1
+    while flat < len(length):
+        far_enough = length[flat] >= FLAT_STRIDE * length[0]
+        growth = time[flat] / float(np.median(time[:flat]))
+        if not far_enough or not 1 / FLAT_GROWTH < growth < FLAT_GROWTH:
+            break
+        flat += 1
+    return flat if flat >= 2 else 0
+
+
+def valid_points(lengths: Sequence[float], times: Sequence[float]) -> tuple[Array, Array]:
+    """Sort by length, merge equal lengths by their median, drop times that are none."""
+    length, time = np.asarray(lengths, dtype=float), np.asarray(times, dtype=float)
+    usable = np.isfinite(time) & (time > 0) & np.isfinite(length) & (length > 0)
+    distinct = np.unique(length[usable])
+    merged = [np.median(time[usable & (length == value)]) for value in distinct]
+    return distinct, np.asarray(merged)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where `candidate` becomes cheaper than `baseline`, for lengths from `shortest` on."""
+
+    kind: str  # crosses, already faster, never faster, no difference, crosses twice or more
+    length: float  # of the first crossing; 0 for already faster, inf for never
+    limit_ratio: float  # candidate / baseline as the length grows without end
+
+
+def crossing(
+    baseline: CostModel, candidate: CostModel, shortest: float, longest: float
+) -> Crossing:
+    """Find where the candidate's modelled time falls below the baseline's.
+
+    `shortest` and `longest` are the fitted lengths' ends; the search ends at HORIZON x longest.
+    """
+
+    def log_ratio(log_length: Array) -> Array:
+        length = np.exp(log_length)
+        return np.log(candidate.time(length)) - np.log(baseline.time(length))
+
+    def root(index: int) -> float:
+        def at(point: float) -> float:
+            return float(log_ratio(np.asarray(point)))
+
+        return float(np.exp(brentq(at, grid[index], grid[index + 1])))
+
+    grid = np.linspace(np.log(shortest), np.log(longest * HORIZON), GRID_POINTS)
+    values = log_ratio(grid)
+    limit = limit_ratio(baseline, candidate)
+    if np.all(np.abs(values) < EQUAL):
+        return Crossing("no difference", float("nan"), limit)
+    signs = np.sign(values)
+    turns = [i for i in range(len(grid) - 1) if signs[i] * signs[i + 1] < 0]
+    roots = [root(i) for i in turns]
+    if not roots:
+        faster = bool(values[0] < 0)
+        kind = "already faster" if faster else "never faster"
+        return Crossing(kind, 0.0 if faster else float("inf"), limit)
+    if len(roots) > 1:
+        return Crossing("crosses twice or more", roots[0], limit)
+    if values[0] < 0:
+        return Crossing("slower from here on", roots[0], limit)
+    return Crossing("crosses", roots[0], limit)
+
+
+def limit_ratio(baseline: CostModel, candidate: CostModel) -> float:
+    """Return the ratio of the quadratic terms: candidate / baseline for very long sequences."""
+    if baseline.quadratic == 0:
+        return float("nan") if candidate.quadratic == 0 else float("inf")
+    return candidate.quadratic / baseline.quadratic

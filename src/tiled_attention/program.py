@@ -1,0 +1,128 @@
+"""Turns a step's function into a Hydra program: plan, read, run, write, tell."""
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import hydra
+import pandas as pd
+from omegaconf import DictConfig, OmegaConf
+
+from tiled_attention import provenance, store
+from tiled_attention.compose import CONFIG_DIR, ConfigError, checked, composed, register_groups
+from tiled_attention.errors import StepError
+from tiled_attention.plan import STEPS, Plan, Planned
+from tiled_attention.sources import SourceError
+
+Tables = dict[str, pd.DataFrame]
+Measure = Callable[[dict[str, Any], Mapping[str, Tables]], Tables]
+
+log = logging.getLogger(__name__)
+
+
+def run_step(name: str, measure: Measure, doc: str | None) -> None:
+    """Run the step `name` as a program: one result, or one for each implementation.
+
+    `measure` takes the step's options (and the implementations it uses) and the tables of the
+    results it reads, by step; it returns the tables to store. `doc` heads the --help text.
+    """
+
+    def body(plan: Plan) -> None:
+        results = plan.results[name]
+        if STEPS[name].implementations == "each" and plan.config.subject:
+            results = tuple(r for r in results if r.subject == plan.config.subject)
+        for planned in results:
+            stored = _measure_once(plan, planned, measure)
+            for table in stored.tables().values():
+                print(table.drop(columns="seed", errors="ignore").head(40).to_string(), "\n")
+
+    hydra_program(body, doc)
+
+
+def hydra_program(body: Callable[[Plan], None], doc: str | None) -> None:
+    """Run `body` with the plan that the command line's overrides make.
+
+    Every error that a user can mend ends the process with one line and exit code 2.
+    """
+    logging.basicConfig(
+        level=logging.INFO,
+        stream=sys.stdout,
+        format="%(asctime)s %(message)s",
+        datefmt="%Y-%m-%d %H:%M:%S",
+    )
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(doc)
+    try:
+        if {"-m", "--multirun"} & set(arguments):
+            raise ConfigError("--multirun: Snakemake runs many; a step runs one configuration")
+        if not any(argument.startswith("-") for argument in arguments):
+            composed(arguments)  # for its one-line errors, before Hydra's own
+        register_groups()
+
+        @hydra.main(config_path=str(CONFIG_DIR), config_name="config", version_base="1.3")
+        def program(node: DictConfig) -> None:
+            try:
+                body(Plan(checked(OmegaConf.to_container(node, resolve=True))))
+            except (ConfigError, SourceError, StepError, store.StoreError) as error:
+                _stop(error)
+
+        program()
+    except (ConfigError, SourceError) as error:
+        _stop(error)
+
+
+def _measure_once(plan: Plan, planned: Planned, measure: Measure) -> store.Stored:
+    """Return the planned result, measuring it unless it is there already."""
+    folder = planned.folder(plan.platform)
+    if store.exists(folder):
+        log.info("%s is there already", store.shown(folder))
+        return store.Stored(folder)
+    inputs = _read(plan, planned)
+    started = provenance.now()
+    log.info("%s begins", store.shown(folder))
+    tables = measure(planned.options, inputs)
+    record = {
+        "step": planned.step,
+        "version": planned.version,
+        "platform": plan.platform,
+        "subject": planned.subject,
+        "started": started,
+        "ended": provenance.now(),
+        "machine": provenance.machine(),
+        "software": provenance.software(),
+        "git": provenance.source_control(),
+        "options": planned.options,
+        "reads": [f"{result.step}/{result.version}" for result in planned.reads],
+        "sources": planned.sources,
+    }
+    stored = store.write(folder, tables, record)
+    log.info("%s is written", store.shown(folder))
+    return stored
+
+
+def _read(plan: Plan, planned: Planned) -> dict[str, Tables]:
+    """Return the tables of the results that are read, those of one step put together."""
+    tables: dict[str, dict[str, list[pd.DataFrame]]] = {}
+    for result in planned.reads:
+        folder = result.folder(plan.platform)
+        if not store.exists(folder):
+            raise store.StoreError(
+                f"{planned.step} reads {store.shown(folder)}, which is not there: run "
+                f"`python -m {STEPS[result.step].module}` with the same overrides first"
+            )
+        for name, table in store.Stored(folder).tables().items():
+            tables.setdefault(result.step, {}).setdefault(name, []).append(table)
+    return {
+        step: {name: pd.concat(parts, ignore_index=True) for name, parts in by_name.items()}
+        for step, by_name in tables.items()
+    }
+
+
+def _stop(error: Exception) -> NoReturn:
+    """End the process with one line on the terminal, and in the log where that is elsewhere."""
+    if not sys.stdout.isatty():
+        log.error("%s", error)
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(2)
