@@ -16,6 +16,7 @@ from typing import Any
 from tiled_attention.compose import composed
 from tiled_attention.config import Config
 from tiled_attention.sources import PACKAGE, ROOT, closure
+from tiled_attention.store import Stored, exists, stored_results
 
 RESULTS = ROOT / "results"
 REPORTS = ROOT / "reports"
@@ -51,13 +52,32 @@ STEPS = {
             reads=("correctness",),
         ),
         Step("crossover", options=("crossover",), reads=("cpu_timing",)),
+        Step("verdict", reads=("correctness", "gate_sensitivity")),
     )
 }
-MEASURED = tuple(STEPS)
+MEASURED = (
+    "correctness",
+    "gate_sensitivity",
+    "byte_arithmetic",
+    "peak_memory",
+    "cpu_timing",
+    "crossover",
+)
 RENDERED = {
     "figures": Step("figures", reads=MEASURED),
     "report": Step("report", reads=(*MEASURED, "figures")),
 }
+FIGURES = (
+    "time_by_length",
+    "ratio_by_length",
+    "crossover",
+    "block_cost",
+    "bytes_by_length",
+    "peak_memory",
+    "errors",
+)
+BESIDE = ("cpu_timing", "crossover")  # steps that a report shows of other platforms too
+LOCAL = "local"  # the platform that is never committed, and so never shown beside another
 
 
 @dataclass(frozen=True)
@@ -77,11 +97,18 @@ class Planned:
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """A result of another platform, and whether it is of the version planned here."""
+
+    stored: Stored
+    current: bool
+
+
+@dataclass(frozen=True)
 class Plan:
     """Every result of one experiment, and where its report goes."""
 
     config: Config
-    recorded: tuple[str, ...] = ()  # identity of the other platforms' results, for the report
 
     @property
     def platform(self) -> str:
@@ -100,9 +127,29 @@ class Plan:
     def rendered(self) -> dict[str, Planned]:
         """The planned figures and report."""
         planned = dict(self.results)
+        beside = [f"{it.stored.platform}: {it.stored.identity}" for it in self.recorded]
         for step in RENDERED.values():
-            planned[step.name] = tuple(self._plan(step, planned, self.recorded))
+            planned[step.name] = tuple(self._plan(step, planned, beside))
         return {name: planned[name][0] for name in RENDERED}
+
+    @cached_property
+    def recorded(self) -> tuple["Recorded", ...]:
+        """What other platforms have of the steps that a report shows beside its own."""
+        found = []
+        platforms = sorted(path.name for path in RESULTS.glob("*") if path.is_dir())
+        for platform in platforms:
+            if platform not in (self.platform, LOCAL):
+                found += [self._recorded(platform, step) for step in BESIDE]
+        return tuple(it for it in found if it is not None)
+
+    def _recorded(self, platform: str, step: str) -> "Recorded | None":
+        (planned,) = self.results[step]
+        if exists(planned.folder(platform)):
+            return Recorded(Stored(planned.folder(platform)), current=True)
+        older = [it for it in stored_results(RESULTS, platform) if it.step == step]
+        if not older:
+            return None
+        return Recorded(max(older, key=lambda it: it.provenance["ended"]), current=False)
 
     def all_results(self) -> Iterator[Planned]:
         """Yield every planned result."""
@@ -118,10 +165,22 @@ class Plan:
         (result,) = self.results[step]
         return result.folder(self.platform)
 
+    def report_folder(self) -> Path:
+        """Return the folder of the report and its figures."""
+        return REPORTS / self.platform
+
     def stamp(self, step: str) -> Path:
         """Return the file that says which version of the figures or the report is rendered."""
-        version = self.rendered[step].version
-        return REPORTS / self.platform / "rendered" / f"{step}-{version}.json"
+        return self.report_folder() / "rendered" / f"{step}-{self.rendered[step].version}.json"
+
+    def figure_files(self) -> list[Path]:
+        """Return the files that the figures step draws."""
+        folder = self.report_folder() / "figures"
+        return [folder / f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")]
+
+    def report_files(self) -> list[Path]:
+        """Return the files that the report step writes."""
+        return [self.report_folder() / name for name in ("report.md", "report.html")]
 
     def _plan(
         self, step: Step, planned: dict[str, tuple[Planned, ...]], extra: Sequence[str] = ()

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tiled_attention.sources import ROOT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROVENANCE = "provenance.json"
 TEXT_COLUMNS = (
@@ -72,12 +73,19 @@ class Stored:
         """Its version."""
         return self.folder.name
 
-    def table(self, name: str = "result") -> pd.DataFrame:
+    @property
+    def identity(self) -> str:
+        """Step, version and checksums of its tables: equal where the numbers are."""
+        return json.dumps([self.step, self.version, self.provenance["files"]], sort_keys=True)
+
+    def table(self, name: str = "result") -> "pd.DataFrame":
         """Return one of the result's tables.
 
         Raises:
             StoreError: the file is missing, or its bytes are not those that were written.
         """
+        import pandas as pd  # here, so that planning needs no pandas
+
         path = self.folder / f"{name}.csv"
         expected = self.provenance["files"].get(path.name)
         try:
@@ -96,7 +104,7 @@ class Stored:
             na_values=[""],
         )
 
-    def tables(self) -> dict[str, pd.DataFrame]:
+    def tables(self) -> "dict[str, pd.DataFrame]":
         """Return all tables, by name; raises as `table`."""
         return {Path(name).stem: self.table(Path(name).stem) for name in self.provenance["files"]}
 
@@ -107,7 +115,7 @@ def exists(folder: Path) -> bool:
 
 
 def write(
-    folder: Path, tables: Mapping[str, pd.DataFrame], provenance: Mapping[str, Any]
+    folder: Path, tables: "Mapping[str, pd.DataFrame]", provenance: Mapping[str, Any]
 ) -> Stored:
     """Write a result under its version, all files at once.
 

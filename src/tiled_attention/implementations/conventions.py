@@ -49,7 +49,8 @@ def product(left: Tensor, right: Tensor) -> Tensor:
         batched: Tensor = torch.bmm(
             left.to(narrow).flatten(0, 1), right.to(narrow).flatten(0, 1), out_dtype=torch.float32
         )
-        return batched.unflatten(0, left.shape[:2])
+        unflattened: Tensor = batched.unflatten(0, left.shape[:2])
+        return unflattened
     return left.float() @ right.float()
 
 

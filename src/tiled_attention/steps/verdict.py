@@ -1,0 +1,67 @@
+"""Verdict: ends in an error where an implementation is wrong, or the gate missed a planted fault.
+
+Runs after the report, which says the same in full.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from tiled_attention.errors import StepError
+
+
+def measure(
+    options: Mapping[str, Any], inputs: Mapping[str, Mapping[str, pd.DataFrame]]
+) -> dict[str, pd.DataFrame]:
+    """Return {"result": one row an implementation}, all of them right.
+
+    Raises:
+        StepError: an implementation failed a case, passed none, or a mutant passed them all.
+    """
+    cases = inputs["correctness"]["result"]
+    complaints = []
+    rows = []
+    for name, own in cases.groupby("implementation", sort=False):
+        failed = own[own["passed"].eq(False).fillna(False)]
+        passed = int(own["passed"].eq(True).fillna(False).sum())
+        if len(failed):
+            complaints.append(f"{name} fails {len(failed)} of {len(own)} cases, {worst(failed)}")
+        elif not passed:
+            complaints.append(f"{name} passes no case: all {len(own)} are skipped")
+        rows.append(
+            {
+                "implementation": name,
+                "cases": len(own),
+                "passed": passed,
+                "failed": len(failed),
+                "skipped": len(own) - passed - len(failed),
+            }
+        )
+    mutants = inputs["gate_sensitivity"]["result"]
+    for (name, dtype), own in mutants.groupby(["mutant", "dtype"], sort=False):
+        if not own["passed"].eq(False).any():
+            complaints.append(f"the gate does not reject the mutant '{name}' in {dtype}")
+    if complaints:
+        raise StepError("correctness: " + "; ".join(complaints))
+    return {"result": pd.DataFrame(rows)}
+
+
+def worst(failed: pd.DataFrame) -> str:
+    """Name the first case that failed outright, or else the one furthest over its tolerance."""
+    outright = failed[failed["status"] != "ok"]
+    if len(outright):
+        row = outright.iloc[0]
+        return f"such as '{row['case']}' ({row['dtype']}): {row['status']}"
+    excess = (failed["max_abs_error"] / failed["tolerance"]).fillna(float("inf"))
+    row = failed.loc[excess.idxmax()]
+    return (
+        f"worst '{row['case']}' ({row['dtype']}, {row['length_q']} x {row['length_kv']}): "
+        f"error {row['max_abs_error']:.2g}, tolerance {row['tolerance']:.2g}"
+    )
+
+
+if __name__ == "__main__":
+    from tiled_attention.program import run_step
+
+    run_step("verdict", measure, __doc__)

@@ -1,0 +1,159 @@
+"""What the Snakefile asks: paths, logs, subjects and overrides of one experiment.
+
+Imports neither torch nor pandas, so that a run with nothing to do is over at once.
+"""
+
+import fcntl
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from snakemake.io import ancient
+
+from tiled_attention.compose import ConfigError
+from tiled_attention.plan import RENDERED, STEPS, Plan, make_plan
+from tiled_attention.sources import ROOT, SRC, SourceError
+from tiled_attention.store import StoreError, exists
+
+KEYS = ("platform", "experiment", "overrides")
+
+
+class Experiment:
+    """One experiment as Snakemake sees it; paths are relative to the repository's root."""
+
+    def __init__(self, config: Mapping[str, Any], cores: int | None) -> None:
+        """Check `--config` and the whole Hydra configuration, and plan every result."""
+        try:
+            arguments = hydra_overrides(config)
+            self.plan: Plan = make_plan(arguments)
+            self.rendered = self.plan.rendered
+        except (ConfigError, SourceError, StoreError) as error:
+            _stop(error)
+        threads = self.plan.config.cpu_timing.threads
+        if threads and cores and threads > cores:
+            _stop(f"cpu_timing.threads = {threads}, but --cores is {cores}: give it {threads}")
+        self.overrides = shlex.join(arguments)
+
+    def result(self, step: str) -> str:
+        """Return the path of the step's result; {version} stands for each implementation's."""
+        return f"{self._folder(step)}/result.csv"
+
+    def log(self, step: str) -> str:
+        """Return the path of the step's log."""
+        return f"logs/{self._folder(step).removeprefix('results/')}.log"
+
+    def subject(self, step: str) -> Callable[[Any], str]:
+        """Return what tells the implementation's name from the wildcard {version}."""
+        return lambda wildcards: str(self.plan.find(step, wildcards.version).subject)
+
+    def read_by(self, step: str) -> list[str]:
+        """Return the results that a step reads.
+
+        A result that is there is `ancient`: its version is in its path, so its time says nothing.
+        """
+        planned = self.rendered[step] if step in RENDERED else self.plan.results[step][0]
+        paths = []
+        for result in planned.reads:
+            if result.step == "figures":
+                paths += [ancient(path) for path in self.figures]
+                continue
+            folder = result.folder(self.plan.platform)
+            path = _relative(folder / "result.csv")
+            paths.append(ancient(path) if exists(folder) else path)
+        return paths
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures, and the stamp that names their version."""
+        return [*map(_relative, self.plan.figure_files()), _relative(self.plan.stamp("figures"))]
+
+    @property
+    def report(self) -> list[str]:
+        """The report, and the stamp that names its version."""
+        return [*map(_relative, self.plan.report_files()), _relative(self.plan.stamp("report"))]
+
+    @property
+    def verdict(self) -> str:
+        """The file that is there only if every implementation is right."""
+        return self.result("verdict")
+
+    def _folder(self, step: str) -> str:
+        if step in RENDERED:
+            return f"results/{self.plan.platform}/{step}/{self.rendered[step].version}"
+        results = self.plan.results[step]
+        version = results[0].version if len(results) == 1 else "{version}"
+        if STEPS[step].implementations == "each":
+            version = "{version}"
+        return f"results/{self.plan.platform}/{step}/{version}"
+
+
+def hydra_overrides(config: Mapping[str, Any]) -> list[str]:
+    """Turn Snakemake's --config into Hydra overrides.
+
+    Raises:
+        ConfigError: an unknown key, or a value that is no text (Snakemake reads 00123, 1_0 and
+            123e456 as numbers, which would not be kept byte for byte).
+    """
+    unknown = sorted(set(config) - set(KEYS))
+    if unknown:
+        raise ConfigError(f"--config {unknown[0]}: no such key; accepted: {', '.join(KEYS)}")
+    overrides = config.get("overrides", [])
+    overrides = [overrides] if isinstance(overrides, str) else overrides
+    if not isinstance(overrides, list) or not all(isinstance(each, str) for each in overrides):
+        raise ConfigError("--config overrides: a list of texts is accepted, '[\"a.b=c\", ...]'")
+    named = []
+    for key in ("experiment", "platform"):
+        value = config.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise ConfigError(f"--config {key}: read as {value!r}; quote it: {key}='\"...\"'")
+        named.append(f"{key}={_hydra_text(value)}")
+    return [*named, *overrides]
+
+
+def _hydra_text(value: str) -> str:
+    """Quote a text for Hydra, so that it stays text."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def job_environment() -> dict[str, str]:
+    """Return the variables that make jobs run this checkout's code with this Python."""
+    python_path = [str(SRC), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(python_path)),
+    }
+
+
+def clear_traces_of_killed_runs() -> None:
+    """Remove the locks and marks that a killed Snakemake left in this checkout.
+
+    A live run holds a lock of its own that ends with its process, so whatever is found while
+    nobody holds it is a dead run's. Results are written whole or not at all, so marks of
+    unfinished files say nothing here.
+    """
+    folder = ROOT / ".snakemake"
+    try:
+        folder.mkdir(exist_ok=True)
+        handle = os.open(folder / "alive", os.O_RDWR | os.O_CREAT, 0o644)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # kept open until the process ends
+    except OSError:
+        return
+    for name in ("locks", "incomplete"):
+        for left in (folder / name).glob("*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def _relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _stop(error: Exception | str) -> NoReturn:
+    """End Snakemake with one line."""
+    sys.exit(f"error: {error}")
