@@ -1,8 +1,7 @@
 """When does tiled attention pay, on this hardware, with this kernel, and is it right?
 
-    snakemake --cores 4                                     the article, on this machine
-    snakemake --cores 4 --config platform=NAME              ... kept under a platform's name
-    snakemake --cores 4 --config overrides='["a.b=c"]'      ... with Hydra overrides
+`snakemake --cores 4` answers for this machine. `--config platform=NAME` keeps the answer under
+that name, `--config overrides='["a.b=c"]'` passes Hydra overrides on.
 """
 
 import os
@@ -37,10 +36,10 @@ rule correctness:
         experiment.result("correctness"),
     log:
         experiment.log("correctness"),
-    params:
-        subject=experiment.subject("correctness"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        subject=experiment.subject("correctness"),
     shell:
         "python -m tiled_attention.steps.correctness"
         " {experiment.overrides} subject={params.subject} > {log}"
@@ -76,10 +75,10 @@ rule peak_memory:
         experiment.result("peak_memory"),
     log:
         experiment.log("peak_memory"),
-    params:
-        subject=experiment.subject("peak_memory"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        subject=experiment.subject("peak_memory"),
     shell:
         "python -m tiled_attention.steps.peak_memory"
         " {experiment.overrides} subject={params.subject} > {log}"
@@ -93,9 +92,9 @@ rule cpu_timing:
         experiment.result("cpu_timing"),
     log:
         experiment.log("cpu_timing"),
-    threads: workflow.cores
     conda:
         "envs/tiled-attention.yaml"
+    threads: workflow.cores
     shell:
         "python -m tiled_attention.steps.cpu_timing {experiment.overrides} > {log}"
 

@@ -66,7 +66,7 @@ class GateSensitivity:
 
 @dataclass(config=STRICT, frozen=True)
 class Table:
-    """The production lengths of the byte arithmetic."""
+    """Lengths and the shape at which sizes are counted."""
 
     lengths: Annotated[Lengths, "rows of the table"]
     batch: Annotated[Count, "sequences in a batch"]
@@ -88,6 +88,7 @@ class Fit:
 class ByteArithmetic:
     """Exact sizes of what naive and tiled attention hold."""
 
+    check: Annotated[Table, "the shape of the correctness check"]
     table: Annotated[Table, "production lengths"]
     fit: Annotated[Fit, "largest length by device"]
 

@@ -7,6 +7,7 @@ the time, the machine, the git commit or a library's version: those are in prove
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -109,6 +110,16 @@ class Plan:
     """Every result of one experiment, and where its report goes."""
 
     config: Config
+    overrides: tuple[str, ...] = ()  # that made the configuration
+
+    def command(self, step: str | None) -> str:
+        """Return the command that makes a step's results anew, or everything for None."""
+        if step is not None:
+            return shlex.join(["python", "-m", f"{PACKAGE}.steps.{step}", *self.overrides])
+        if not self.overrides:
+            return "snakemake --cores 4"
+        values = json.dumps(list(self.overrides))
+        return f"snakemake --cores 4 --config {shlex.quote('overrides=' + values)}"
 
     @property
     def platform(self) -> str:
@@ -219,4 +230,4 @@ def make_plan(overrides: Sequence[str]) -> Plan:
         ConfigError: the configuration is not accepted.
         SourceError: a source file cannot be found or parsed.
     """
-    return Plan(composed(overrides))
+    return Plan(composed(overrides), tuple(overrides))

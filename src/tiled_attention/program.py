@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import hydra
 import pandas as pd
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from tiled_attention import provenance, store
@@ -64,7 +65,8 @@ def hydra_program(body: Callable[[Plan], None], doc: str | None) -> None:
         @hydra.main(config_path=str(CONFIG_DIR), config_name="config", version_base="1.3")
         def program(node: DictConfig) -> None:
             try:
-                body(Plan(checked(OmegaConf.to_container(node, resolve=True))))
+                config = checked(OmegaConf.to_container(node, resolve=True))
+                body(Plan(config, tuple(HydraConfig.get().overrides.task)))
             except (ConfigError, SourceError, StepError, store.StoreError) as error:
                 _stop(error)
 

@@ -14,9 +14,10 @@ READINGS = {"decimal": 10**9, "binary": 2**30}  # "80 GB" is 80e9 bytes, or 80 *
 
 
 def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """Return {"result": one row a length, "devices": one row a device, reading and heads}."""
+    """Return "result" and "check", one row a length, and "devices", one a device and reading."""
     arithmetic = options["byte_arithmetic"]
     return {
+        "check": production_lengths(**arithmetic["check"]),
         "result": production_lengths(**arithmetic["table"]),
         "devices": device_limits(options["devices"], **arithmetic["fit"]),
     }

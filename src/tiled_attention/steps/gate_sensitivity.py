@@ -6,6 +6,7 @@ have let through.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -15,27 +16,25 @@ from tiled_attention.cases import Case
 from tiled_attention.judging import case_columns, judge
 from tiled_attention.mutants import MUTANTS
 
-LENGTH = 512
 BLOCK_SIZE = 64
+SHAPE = Case("not causal", length_q=512, length_kv=512)
+CASES = (
+    SHAPE,
+    replace(SHAPE, name="causal", causal=True),
+    replace(SHAPE, name="magnitude: five times larger", inputs="five times larger"),
+)
 
 
 def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
-    """Return {"result": one row a mutant, dtype, seed and mask}."""
+    """Return {"result": one row a mutant, dtype, seed and case}."""
     chosen = options["gate_sensitivity"]
     rows = []
     for mutant in tqdm(MUTANTS, desc="gate sensitivity", disable=None):
         implementation = mutant.build({"block_size": BLOCK_SIZE})
         for dtype in chosen["dtypes"]:
             for seed in chosen["seeds"]:
-                for causal in (False, True):
-                    case = Case(
-                        name="causal" if causal else "not causal",
-                        dtype=dtype,
-                        length_q=LENGTH,
-                        length_kv=LENGTH,
-                        causal=causal,
-                        seed=seed,
-                    )
+                for shape in CASES:
+                    case = replace(shape, dtype=dtype, seed=seed)
                     row = {"mutant": mutant.name, "fault": mutant.fault}
                     row |= case_columns(case, implementation) | judge(implementation, case)
                     rows.append(row)

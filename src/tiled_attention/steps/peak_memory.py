@@ -16,7 +16,7 @@ from tiled_attention.build import build
 from tiled_attention.cases import Case
 from tiled_attention.implementations import Attention
 from tiled_attention.judging import too_large
-from tiled_attention.sizes import naive_bytes
+from tiled_attention.sizes import naive_bytes, output_bytes
 
 
 def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
@@ -47,6 +47,7 @@ def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
             shape
             | {
                 "score_matrix_bytes": naive_bytes(length, heads, case.batch, case.dtype),
+                "output_bytes": output_bytes(length, heads, case.batch, case.dtype, case.head_dim),
                 "account_bytes": sum(account.values()),
                 "measured_bytes": None if reason else peak_bytes(implementation, case),
                 "status": f"skipped: {reason}" if reason else "ok",
