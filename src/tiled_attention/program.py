@@ -1,6 +1,7 @@
 """Turns a step's function into a Hydra program: plan, read, run, write, tell."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -19,6 +20,8 @@ from tiled_attention.sources import SourceError
 Tables = dict[str, pd.DataFrame]
 Measure = Callable[[dict[str, Any], Mapping[str, Tables]], Tables]
 
+ROWS_SHOWN = 40
+
 log = logging.getLogger(__name__)
 
 
@@ -35,10 +38,19 @@ def run_step(name: str, measure: Measure, doc: str | None) -> None:
             results = tuple(r for r in results if r.subject == plan.config.subject)
         for planned in results:
             stored = _measure_once(plan, planned, measure)
-            for table in stored.tables().values():
-                print(table.drop(columns="seed", errors="ignore").head(40).to_string(), "\n")
+            show(stored)
 
     hydra_program(body, doc)
+
+
+def show(stored: store.Stored) -> None:
+    """Print the first rows of each table; a reader such as `head` may stop listening."""
+    try:
+        for name, table in stored.tables().items():
+            print(f"{store.shown(stored.folder)}/{name}.csv")
+            print(table.head(ROWS_SHOWN).to_string(index=False), "\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def hydra_program(body: Callable[[Plan], None], doc: str | None) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-ROWS_AT_ONCE = 512
+SCORES_AT_ONCE = 2**22  # few enough to stay in a cache
 
 
 @contextmanager
@@ -44,8 +44,10 @@ def attention(
     wide_value = value.to(compute).repeat_interleave(group, dim=1)
     scale = 1.0 / math.sqrt(query.shape[3]) if scale is None else scale
     output = torch.empty_like(wide_query)
-    for start in range(0, length_q, ROWS_AT_ONCE):
-        rows = slice(start, min(start + ROWS_AT_ONCE, length_q))
+    scores_in_row = max(1, query.shape[0] * query.shape[1] * length_kv)
+    rows_at_once = max(1, SCORES_AT_ONCE // scores_in_row)
+    for start in range(0, length_q, rows_at_once):
+        rows = slice(start, min(start + rows_at_once, length_q))
         scores = wide_query[:, :, rows] @ wide_key.mT * scale
         scores = _hide(scores, rows, length_q, length_kv, causal, mask)
         sees_nothing = (scores == -math.inf).all(dim=-1, keepdim=True)

@@ -9,6 +9,7 @@ Tables = Mapping[str, Mapping[str, pd.DataFrame]]
 Article = Mapping[str, Any]
 
 SAME_ORDER = 10.0
+POOR_FIT_PERCENT = 15.0
 
 
 def another_seed(tables: Tables, article: Article) -> dict[str, Any] | None:
@@ -59,8 +60,21 @@ def cpu_crossover(tables: Tables) -> list[dict[str, Any]]:
             if len(confirmation)
             else confirmation
         )
-        rows.append(row | {"longer": own.to_dict("records"), "sentence": in_words(row)})
+        rows.append(
+            row
+            | {
+                "poor_fit": poor_fit(row),
+                "longer": own.to_dict("records"),
+                "sentence": in_words(row),
+            }
+        )
     return rows
+
+
+def poor_fit(row: Mapping[str, Any]) -> float | None:
+    """Return by how many percent the models miss their own points, where that is much."""
+    worst = row.get("worst_residual_percent", float("nan"))
+    return worst if worst > POOR_FIT_PERCENT else None
 
 
 def in_words(row: Mapping[str, Any]) -> str:

@@ -87,6 +87,11 @@ def one_crossover(
         & ~lengths["length"].isin(fitted_lengths)
     ]
     confirmation = confirm(unseen, pair, pairs, tail)
+    fit_quality = pd.concat(
+        residuals(each, lengths, model, fitted_lengths).query("seen_by_fit")
+        for each, model in zip((chosen["baseline"], name), pair, strict=True)
+    )
+    row["worst_residual_percent"] = fit_quality["residual_percent"].abs().max()
     row["confirmed_on"] = " ".join(map(str, confirmation["length"]))
     row["verdict"] = verdict(found, row, confirmation, longest=ends[1])
     grid = np.geomspace(ends[0], max(4 * ends[1], lengths["length"].max()), CURVE_POINTS)
