@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from snakemake.io import ancient
+from snakemake.io import ancient, report
 
 from tiled_attention.compose import ConfigError
 from tiled_attention.plan import RENDERED, STEPS, Plan, make_plan
@@ -59,7 +59,7 @@ class Experiment:
         paths = []
         for result in planned.reads:
             if result.step == "figures":
-                paths += [ancient(path) for path in self.figures]
+                paths += [ancient(str(path)) for path in self.figures]
                 continue
             folder = result.folder(self.plan.platform)
             path = _relative(folder / "result.csv")
@@ -69,12 +69,14 @@ class Experiment:
     @property
     def figures(self) -> list[str]:
         """The figures, and the stamp that names their version."""
-        return [*map(_relative, self.plan.figure_files()), _relative(self.plan.stamp("figures"))]
+        drawn = [report(_relative(path), category="Figures") for path in self.plan.figure_files()]
+        return [*drawn, _relative(self.plan.stamp("figures"))]
 
     @property
     def report(self) -> list[str]:
         """The report, and the stamp that names its version."""
-        return [*map(_relative, self.plan.report_files()), _relative(self.plan.stamp("report"))]
+        written = [report(_relative(path), category="Report") for path in self.plan.report_files()]
+        return [*written, _relative(self.plan.stamp("report"))]
 
     @property
     def verdict(self) -> str:

@@ -96,6 +96,8 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 
 def _interval(row: Mapping[str, Any]) -> str:
+    if row["ci_low"] == row["ci_high"]:
+        return "(in every refit)"
     return f"[{_length(row['ci_low'])}, {_length(row['ci_high'])}]"
 
 
