@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tiled_attention.plan import FIGURES
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -52,7 +53,7 @@ def test_there_is_a_committed_report() -> None:
 def test_nothing_is_fetched_and_nothing_complains(
     opened: tuple["playwright.Page", list[str], list[str]],
 ) -> None:
-    page, requests, errors = opened
+    _, requests, errors = opened
     assert errors == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
     assert len([url for url in requests if url.startswith("file:")]) == 1  # the page itself

@@ -4,6 +4,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from tiled_attention.report import claims
 from tiled_attention.report.article import article
 

@@ -12,12 +12,14 @@ import pandas as pd
 import psutil
 import pytest
 
-from .conftest import SMOKE, Checkout, environment
+from workflow.checkout import SMOKE, Checkout, environment
 
 pytestmark = pytest.mark.workflow
 
 TILED = "src/tiled_attention/implementations/tiled.py"
-LONG_TIMING = 'overrides=["cpu_timing.sampling.min_rounds=400","cpu_timing.sampling.max_rounds=400"]'
+LONG_TIMING = (
+    'overrides=["cpu_timing.sampling.min_rounds=400","cpu_timing.sampling.max_rounds=400"]'
+)
 
 
 def test_a_wrong_kernel_is_reported_and_never_timed(checkout: Checkout) -> None:
@@ -151,7 +153,9 @@ def test_odd_paths_and_values_are_no_shell(finished: Checkout, tmp_path: Path) -
 
 
 def test_started_from_another_folder(finished: Checkout, tmp_path: Path) -> None:
-    done = finished.snakemake("--snakefile", str(finished.path / "Snakefile"), *SMOKE, cwd=tmp_path)
+    done = finished.snakemake(
+        "--snakefile", str(finished.path / "Snakefile"), *SMOKE, cwd=tmp_path
+    )
     assert done.returncode == 0
     assert "Nothing to be done" in done.stdout + done.stderr
     assert [path.name for path in tmp_path.iterdir() if path.name != ".snakemake"] == []

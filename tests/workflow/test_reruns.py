@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import SMOKE, Checkout
+from workflow.checkout import SMOKE, Checkout
 
 pytestmark = pytest.mark.workflow
 
