@@ -2,10 +2,10 @@
 
 The criterion is relative, as in FlashAttention's own tests: the candidate may err at most twice
 as much as naive attention does in the same precision, both measured against FP64, plus a floor
-for cases in which naive attention happens to be exact. "The same precision" is the most that
-the arithmetic allows: inputs and output in the candidate's dtype, everything between in FP32. A
-kernel that rounds its probabilities once to BF16 fits under that; one that errs three times as
-much as a healthy one does not.
+for cases in which naive attention happens to be nearly exact. "The same precision" is the most
+that the arithmetic allows: inputs and output in the candidate's dtype, everything between in
+FP32. A kernel that rounds its probabilities once to BF16 fits under that; one that errs three
+times as much as a healthy one does not.
 """
 
 import math
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tiled_attention.reference import attention, full_precision
+from tiled_attention.reference import attention, full_precision, largest_score
 
 RELATIVE = 2.0
+SCORE_ROUNDING = 0.125
 FLOOR_EPSILONS = {torch.float32: 2.0, torch.bfloat16: 0.125, torch.float16: 0.125}
 
 
@@ -39,11 +40,19 @@ class Truth:
     exact: Tensor  # FP64
     same_precision: Tensor
     dtype: torch.dtype
+    largest_score: float
+    largest_value: float
 
     @property
     def floor(self) -> float:
-        """A fraction of the dtype's rounding step at the largest output."""
-        return FLOOR_EPSILONS[self.dtype] * torch.finfo(self.dtype).eps * largest_abs(self.exact)
+        """What rounding alone can do: of the output, and of a large score before its exponential.
+
+        Rounding a score s to FP32 changes its probability by a factor of up to exp(eps |s| / 2),
+        whatever the kernel; a fraction of that bound is allowed.
+        """
+        output = FLOOR_EPSILONS[self.dtype] * torch.finfo(self.dtype).eps * largest_abs(self.exact)
+        score = SCORE_ROUNDING * torch.finfo(torch.float32).eps * self.largest_score
+        return output + score * self.largest_value
 
     def judge(self, output: Tensor) -> Judgement:
         """Judge `output`, which must have the problem's shape and dtype. NaN never passes."""
@@ -91,6 +100,7 @@ def truth(
             compute=torch.float32,
             storage=query.dtype,
         )
+        score = largest_score(on_cpu[0], on_cpu[1], scale)
     if not math.isfinite(largest_abs(exact)):
         raise ValueError("the FP64 reference is not finite: the inputs hold NaN or infinity")
-    return Truth(exact, same_precision, query.dtype)
+    return Truth(exact, same_precision, query.dtype, score, largest_abs(on_cpu[2].double()))

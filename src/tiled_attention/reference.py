@@ -44,16 +44,34 @@ def attention(
     wide_value = value.to(compute).repeat_interleave(group, dim=1)
     scale = 1.0 / math.sqrt(query.shape[3]) if scale is None else scale
     output = torch.empty_like(wide_query)
-    scores_in_row = max(1, query.shape[0] * query.shape[1] * length_kv)
-    rows_at_once = max(1, SCORES_AT_ONCE // scores_in_row)
-    for start in range(0, length_q, rows_at_once):
-        rows = slice(start, min(start + rows_at_once, length_q))
+    for rows in _row_groups(query, length_kv):
         scores = wide_query[:, :, rows] @ wide_key.mT * scale
         scores = _hide(scores, rows, length_q, length_kv, causal, mask)
         sees_nothing = (scores == -math.inf).all(dim=-1, keepdim=True)
         probabilities = torch.softmax(scores, dim=-1).masked_fill_(sees_nothing, 0.0)
         output[:, :, rows] = probabilities @ wide_value
     return output if storage is None else output.to(storage).to(compute)
+
+
+def largest_score(query: Tensor, key: Tensor, scale: float | None) -> float:
+    """Return the largest absolute score, in FP32; 0 where there is none."""
+    group = query.shape[1] // max(key.shape[1], 1)
+    wide_key = key.float().repeat_interleave(group, dim=1)
+    scale = 1.0 / math.sqrt(query.shape[3]) if scale is None else scale
+    if not query.numel() or not key.numel():
+        return 0.0
+    return max(
+        abs(scale) * (query[:, :, rows].float() @ wide_key.mT).abs().max().item()
+        for rows in _row_groups(query, key.shape[2])
+    )
+
+
+def _row_groups(query: Tensor, length_kv: int) -> Iterator[slice]:
+    """Yield slices of query rows with about SCORES_AT_ONCE scores each."""
+    batch, heads, length_q, _ = query.shape
+    step = max(1, SCORES_AT_ONCE // max(1, batch * heads * length_kv))
+    for start in range(0, length_q, step):
+        yield slice(start, min(start + step, length_q))
 
 
 def _hide(
