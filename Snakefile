@@ -144,7 +144,7 @@ rule report:
 rule verdict:
     """Stop with a message where an implementation fails the gate, once the report is there."""
     input:
-        experiment.report,
+        ancient(experiment.report),
         experiment.read_by("verdict"),
     output:
         experiment.verdict,

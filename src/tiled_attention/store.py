@@ -138,8 +138,10 @@ def write(
         text = json.dumps({**provenance, "files": files}, indent=1, ensure_ascii=False)
         (half / PROVENANCE).write_text(text + "\n", encoding="utf-8")
         half.chmod(0o755)
+        if not exists(folder):
+            shutil.rmtree(folder, ignore_errors=True)  # what is left of a result that is no more
         try:
-            os.rename(half, folder)  # onto nothing, or onto the empty folder Snakemake made
+            os.rename(half, folder)
         except OSError:
             if not exists(folder):
                 raise

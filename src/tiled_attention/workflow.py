@@ -38,9 +38,12 @@ class Experiment:
             _stop(f"cpu_timing.threads = {threads}, but --cores is {cores}: give it {threads}")
         self.overrides = shlex.join(arguments)
 
-    def result(self, step: str) -> str:
-        """Return the path of the step's result; {version} stands for each implementation's."""
-        return f"{self._folder(step)}/result.csv"
+    def result(self, step: str) -> list[str]:
+        """Return the files that say a result is there; {version} stands for each one's.
+
+        Both, so that Snakemake removes both before it makes a result anew.
+        """
+        return [f"{self._folder(step)}/{name}" for name in ("result.csv", "provenance.json")]
 
     def log(self, step: str) -> str:
         """Return the path of the step's log."""
@@ -79,8 +82,8 @@ class Experiment:
         return [*written, _relative(self.plan.stamp("report"))]
 
     @property
-    def verdict(self) -> str:
-        """The file that is there only if every implementation is right."""
+    def verdict(self) -> list[str]:
+        """The files that are there only if every implementation is right."""
         return self.result("verdict")
 
     def _folder(self, step: str) -> str:
