@@ -23,8 +23,9 @@ tiled.clear_traces_of_killed_runs()
 
 
 rule all:
-    """The report, and then the verdict: fails where an implementation is wrong."""
+    """Every result, the report, and the verdict: fails where an implementation is wrong."""
     input:
+        experiment.results,
         experiment.report,
         experiment.verdict,
     localrule: True
@@ -144,7 +145,7 @@ rule report:
 rule verdict:
     """Stop with a message where an implementation fails the gate, once the report is there."""
     input:
-        ancient(experiment.report),
+        ancient(experiment.report[0]),
         experiment.read_by("verdict"),
     output:
         experiment.verdict,

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from snakemake.io import ancient, report
 
 from tiled_attention.compose import ConfigError
-from tiled_attention.plan import RENDERED, STEPS, Plan, make_plan
+from tiled_attention.plan import MEASURED, RENDERED, STEPS, Plan, make_plan
 from tiled_attention.sources import ROOT, SRC, SourceError
 from tiled_attention.store import StoreError, exists
 
@@ -44,6 +44,12 @@ class Experiment:
         Both, so that Snakemake removes both before it makes a result anew.
         """
         return [f"{self._folder(step)}/{name}" for name in ("result.csv", "provenance.json")]
+
+    @property
+    def results(self) -> list[str]:
+        """Every result that was measured, so that one that got lost is made again."""
+        folders = [it.folder(self.plan.platform) for it in self.plan.all_results()]
+        return [_relative(it / "result.csv") for it in folders if it.parent.name in MEASURED]
 
     def log(self, step: str) -> str:
         """Return the path of the step's log."""

@@ -52,7 +52,7 @@ class Checkout:
         return {
             row[0]: int(row[1])
             for row in cells
-            if len(row) == 2 and row[1].isdigit() and row[0] not in ("total", "all")
+            if len(row) == 2 and row[0].isidentifier() and row[0] not in ("total", "all")
         }
 
     def git(self, *arguments: str) -> str:

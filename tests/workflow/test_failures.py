@@ -18,7 +18,7 @@ pytestmark = pytest.mark.workflow
 
 TILED = "src/tiled_attention/implementations/tiled.py"
 LONG_TIMING = (
-    'overrides=["cpu_timing.sampling.min_rounds=400","cpu_timing.sampling.max_rounds=400"]'
+    'overrides=["cpu_timing.sampling.min_rounds=150","cpu_timing.sampling.max_rounds=150"]'
 )
 
 
