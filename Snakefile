@@ -40,10 +40,9 @@ rule correctness:
     conda:
         "envs/tiled-attention.yaml"
     params:
-        subject=experiment.subject("correctness"),
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.correctness"
-        " {experiment.overrides} subject={params.subject} > {log}"
+        "python -m tiled_attention.steps.correctness {params.arguments} > {log}"
 
 
 rule gate_sensitivity:
@@ -54,8 +53,10 @@ rule gate_sensitivity:
         experiment.log("gate_sensitivity"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.gate_sensitivity {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.gate_sensitivity {params.arguments} > {log}"
 
 
 rule byte_arithmetic:
@@ -66,8 +67,10 @@ rule byte_arithmetic:
         experiment.log("byte_arithmetic"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.byte_arithmetic {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.byte_arithmetic {params.arguments} > {log}"
 
 
 rule peak_memory:
@@ -79,10 +82,9 @@ rule peak_memory:
     conda:
         "envs/tiled-attention.yaml"
     params:
-        subject=experiment.subject("peak_memory"),
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.peak_memory"
-        " {experiment.overrides} subject={params.subject} > {log}"
+        "python -m tiled_attention.steps.peak_memory {params.arguments} > {log}"
 
 
 rule cpu_timing:
@@ -97,7 +99,7 @@ rule cpu_timing:
         "envs/tiled-attention.yaml"
     threads: workflow.cores
     shell:
-        "python -m tiled_attention.steps.cpu_timing {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.cpu_timing {params.arguments} > {log}"
 
 
 rule crossover:
@@ -110,8 +112,10 @@ rule crossover:
         experiment.log("crossover"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.crossover {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.crossover {params.arguments} > {log}"
 
 
 rule figures:
@@ -124,8 +128,10 @@ rule figures:
         experiment.log("figures"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.figures {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.figures {params.arguments} > {log}"
 
 
 rule report:
@@ -138,8 +144,10 @@ rule report:
         experiment.log("report"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.report {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.report {params.arguments} > {log}"
 
 
 rule verdict:
@@ -153,5 +161,7 @@ rule verdict:
         experiment.log("verdict"),
     conda:
         "envs/tiled-attention.yaml"
+    params:
+        arguments=experiment.arguments,
     shell:
-        "python -m tiled_attention.steps.verdict {experiment.overrides} > {log}"
+        "python -m tiled_attention.steps.verdict {params.arguments} > {log}"

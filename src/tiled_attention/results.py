@@ -183,7 +183,10 @@ def _short(key: str, text: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tiled_attention.results", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="list | show | diff | prune")
-    overrides: dict[str, Any] = {"nargs": "*", "help": "Hydra overrides that make the current configuration"}
+    overrides: dict[str, Any] = {
+        "nargs": "*",
+        "help": "Hydra overrides that make the current configuration",
+    }
 
     command = commands.add_parser("list", help="what there is, and what is current")
     command.add_argument("--platform", help="of this platform only")

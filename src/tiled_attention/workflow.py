@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,7 +36,6 @@ class Experiment:
         threads = self.plan.config.cpu_timing.threads
         if threads and cores and threads > cores:
             _stop(f"cpu_timing.threads = {threads}, but --cores is {cores}: give it {threads}")
-        self.overrides = shlex.join(arguments)
 
     def result(self, step: str) -> list[str]:
         """Return the files that say a result is there; {version} stands for each one's.
@@ -55,9 +54,17 @@ class Experiment:
         """Return the path of the step's log."""
         return f"logs/{self._folder(step).removeprefix('results/')}.log"
 
-    def subject(self, step: str) -> Callable[[Any], str]:
-        """Return what tells the implementation's name from the wildcard {version}."""
-        return lambda wildcards: str(self.plan.find(step, wildcards.version).subject)
+    def arguments(self, wildcards: Any, output: Any) -> str:
+        """Return a job's Hydra overrides, quoted for the shell.
+
+        It takes `output` so that Snakemake counts it as derived from there, and does not run a
+        job again because an override of another step has changed.
+        """
+        subject = []
+        if "version" in wildcards.keys():  # noqa: SIM118  (no mapping)
+            step = Path(output[0]).parts[2]
+            subject = [f"subject={self.plan.find(step, wildcards.version).subject}"]
+        return shlex.join([*self.plan.overrides, *subject])
 
     def read_by(self, step: str) -> list[str]:
         """Return the results that a step reads.

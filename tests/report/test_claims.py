@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tiled_attention.article import article
 from tiled_attention.report import claims
-from tiled_attention.report.article import article
 
 Tables = dict[str, dict[str, pd.DataFrame]]
 

@@ -5,8 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tiled_attention.article import article
 from tiled_attention.report import exercises
-from tiled_attention.report.article import article
 from tiled_attention.steps.byte_arithmetic import device_limits
 
 

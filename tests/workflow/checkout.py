@@ -49,11 +49,12 @@ class Checkout:
         assert done.returncode == 0, done.stderr
         lines = done.stdout.partition("Job stats:")[2].splitlines()
         cells = [line.split() for line in lines]
-        return {
+        jobs = {
             row[0]: int(row[1])
             for row in cells
-            if len(row) == 2 and row[0].isidentifier() and row[0] not in ("total", "all")
+            if len(row) == 2 and row[0].isidentifier() and row[1].isdigit()
         }
+        return {rule: count for rule, count in jobs.items() if rule not in ("all", "total")}
 
     def git(self, *arguments: str) -> str:
         identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]

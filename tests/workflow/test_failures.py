@@ -145,7 +145,7 @@ def test_odd_paths_and_values_are_no_shell(finished: Checkout, tmp_path: Path) -
     checkout = Checkout(odd)
     (lost,) = checkout.tables("byte_arithmetic")
     shutil.rmtree(lost.parent)
-    value = "a, b='c' | $(touch boo); `touch boo` #\\\"{d}"
+    value = "a, b='c' | $(touch boo); `touch boo` #{d}"
     override = f'overrides=["devices.h100_80gb.name=\\"{value}\\""]'
     done = checkout.snakemake(*SMOKE, override)
     assert done.returncode == 0, done.stdout + done.stderr

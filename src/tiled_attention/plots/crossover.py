@@ -13,6 +13,7 @@ from tiled_attention.plots.style import (
     length_axis,
     looks,
     new_figure,
+    ratio_axis,
     say_instead,
 )
 
@@ -50,7 +51,7 @@ def crossover(tables: Mapping[str, pd.DataFrame], results: pd.DataFrame) -> Figu
         axes.axhline(1, color="black", linewidth=1)
         length_axis(axes, timed["length"])
         axes.tick_params(axis="x", rotation=55)
-        axes.set_ylim(bottom=0)
+        ratio_axis(axes)
     panels[0, 0].set_ylabel("time / baseline's time")
     drawn = next((axes for axes in panels[0] if axes.get_legend_handles_labels()[0]), None)
     if drawn is not None:

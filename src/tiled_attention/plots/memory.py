@@ -12,6 +12,7 @@ from tiled_attention.plots.style import (
     looks,
     new_figure,
     say_instead,
+    size_axis,
 )
 from tiled_attention.sizes import naive_bytes, query_tiled_bytes, tiled_bytes
 
@@ -42,10 +43,10 @@ def bytes_by_length(counted: pd.DataFrame, devices: pd.DataFrame, table: Table) 
         axes.plot(lengths, np.array(sizes) / 1e9, color=look["color"])
         axes.plot(counted["length"], counted[column] / 1e9, linestyle="none", label=label, **look)
     decimal = devices[devices["reading"] == "decimal"].drop_duplicates("device")
-    for memory, same in decimal.groupby("memory_bytes"):
+    for index, (memory, same) in enumerate(decimal.groupby("memory_bytes")):
         names = " = ".join(sorted(str(name).upper().split("_")[0] for name in same["device"]))
         axes.axhline(float(memory) / 1e9, color=INK, linewidth=0.8, linestyle=":")
-        axes.annotate(f"{float(memory) / 1e9:.0f} GB  {names}", (SHORTEST, float(memory) / 1e9),
+        axes.annotate(f"{float(memory) / 1e9:.0f} GB  {names}", (SHORTEST * 3 ** (index % 2), float(memory) / 1e9),
                       xytext=(2, 1), textcoords="offset points", fontsize=7.5,
                       color=INK)  # fmt: skip
     length_axis(axes, [2**power for power in range(10, 19)])
@@ -73,7 +74,7 @@ def peak_memory(measured: pd.DataFrame) -> Figure:
     axes.plot(one["length"], one["score_matrix_bytes"] / 1e6, color=INK, linestyle=":",
               label="one score matrix")  # fmt: skip
     length_axis(axes, measured["length"])
-    axes.set_yscale("log")
+    size_axis(axes)
     axes.set_ylabel("peak of all live tensors (MB)")
     axes.set_title("Measured peak (points) and own account (lines)")
     legend_below(figure, axes)

@@ -9,6 +9,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 WIDTH, HEIGHT = 7.2, 4.6  # inches
 MARKERS = "oDsv^PX<>p"
@@ -21,28 +22,27 @@ SETTINGS = {
     "axes.titlelocation": "left",
     "legend.fontsize": 9.5,
     "legend.frameon": False,
-    "figure.constrained_layout.use": True,
     # Outlines of letters, not letters: the page shows the same without any font.
     "svg.fonttype": "path",
     "svg.hashsalt": "tiled-attention",  # ids that do not change from run to run
 }
+styled = mpl.rc_context(SETTINGS)  # a decorator for whatever draws
 
 
 def new_figure(
     columns: int = 1, width: float = WIDTH, height: float = HEIGHT, **shared: Any
 ) -> tuple[Figure, Any]:
     """Return a figure and its axes, without touching any global state."""
-    with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.subplots(1, columns, **shared)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(1, columns, **shared)
 
 
+@styled
 def save(figure: Figure, kind: str) -> bytes:
     """Return the figure's file, the same bytes each time; kind is svg or png."""
     buffer = io.BytesIO()
     metadata = {"svg": {"Date": None, "Creator": "tiled-attention"}, "png": {"Software": None}}
-    with mpl.rc_context(SETTINGS):
-        figure.savefig(buffer, format=kind, dpi=160, metadata=metadata[kind])
+    figure.savefig(buffer, format=kind, dpi=160, metadata=metadata[kind])
     return buffer.getvalue()
 
 
@@ -62,6 +62,20 @@ def length_axis(axes: Axes, lengths: Iterable[float]) -> None:
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel("sequence length S (tokens)")
+
+
+def ratio_axis(axes: Axes) -> None:
+    """Give the axis a base-2 scale with plain numbers, so that 1/2 and 2 are as far from 1."""
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+
+
+def size_axis(axes: Axes) -> None:
+    """Give the axis a base-10 scale with plain numbers at 1, 2, 5, 10, ..."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def say_instead(axes: Axes, sentence: str) -> None:

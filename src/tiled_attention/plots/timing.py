@@ -14,7 +14,9 @@ from tiled_attention.plots.style import (
     line_with_intervals,
     looks,
     new_figure,
+    ratio_axis,
     say_instead,
+    size_axis,
 )
 
 NO_TIMING = "No timing: "
@@ -33,7 +35,7 @@ def time_by_length(results: pd.DataFrame) -> Figure:
             axes, own, lengths, ("median_ms", "ci_low_ms", "ci_high_ms"), name, **look
         )
     length_axis(axes, lengths)
-    axes.set_yscale("log")
+    size_axis(axes)
     axes.set_ylabel("time of one call (ms)")
     axes.set_title("Time by sequence length: median and interval")
     legend_below(figure, axes)
@@ -75,7 +77,7 @@ def ratio_by_length(
     axes.annotate("naive", (1, 1), xycoords=("axes fraction", "data"), xytext=(-4, 4),
                   textcoords="offset points", ha="right")  # fmt: skip
     length_axis(axes, shown)
-    axes.set_ylim(bottom=0)
+    ratio_axis(axes)
     axes.set_ylabel("time / naive's time in the same round")
     axes.set_title("Ratio to naive attention: below 1 is faster")
     legend_below(figure, axes)

@@ -1,1 +1,1 @@
-"""The report: the article's figures, the rules that judge its claims, and the templates."""
+"""The report: the rules that judge the article's claims, its tables, and the templates."""

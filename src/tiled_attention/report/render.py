@@ -12,10 +12,10 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from tiled_attention.article import article
 from tiled_attention.evidence import Evidence
 from tiled_attention.plan import MEASURED
 from tiled_attention.report import exercises, tables
-from tiled_attention.report.article import article
 from tiled_attention.report.claims import RULES
 from tiled_attention.store import shown
 

@@ -3,15 +3,16 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from tiled_attention.article import article
 from tiled_attention.evidence import Evidence
 from tiled_attention.plan import Plan
 from tiled_attention.plots import crossover, errors, memory, timing
-from tiled_attention.plots.style import save
-from tiled_attention.report.article import article
+from tiled_attention.plots.style import save, styled
 from tiled_attention.stamps import write_stamp
 from tiled_attention.store import write_bytes
 
 
+@styled
 def draw(evidence: Evidence) -> dict[str, Figure]:
     """Return every figure by name.
 
