@@ -166,16 +166,16 @@ def options(cls: type = Config, prefix: str = "") -> list[tuple[str, str, str]]:
     hints = get_type_hints(cls, include_extras=True)
     for field in fields(cls):
         hint = hints[field.name]
-        arguments = get_args(hint)
-        meaning = next((part for part in arguments[1:] if isinstance(part, str)), "")
-        inner = arguments[0] if meaning else hint
+        metadata = getattr(hint, "__metadata__", ())
+        meaning = next((part for part in metadata if isinstance(part, str)), "")
+        inner = get_args(hint)[0] if metadata else hint
         key = f"{prefix}{field.name}"
         if is_dataclass(inner):
             rows.append((key, "section", meaning or (inner.__doc__ or "").splitlines()[0]))
             follows = "follows" in meaning
             rows += [] if follows else options(inner, f"{key}.")  # type: ignore[arg-type]
         else:
-            rows.append((key, _type_name(inner), meaning))
+            rows.append((key, _type_name(hint), meaning))
     return rows
 
 

@@ -1,5 +1,6 @@
 """The results store: a result is written whole or not at all, and read only if undamaged."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -169,9 +170,9 @@ def write_bytes(path: Path, content: bytes) -> None:
         half.write_bytes(content)
         os.replace(half, path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
         raise StoreError(f"cannot write {shown(path)} ({_reason(error)})") from None
-    finally:
-        half.unlink(missing_ok=True)
 
 
 def stored_results(root: Path, pattern: str = "*") -> Iterator[Stored]:

@@ -5,6 +5,7 @@ Imports neither torch nor pandas, so that a run with nothing to do is over at on
 
 import fcntl
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -20,6 +21,7 @@ from tiled_attention.sources import ROOT, SRC, SourceError
 from tiled_attention.store import StoreError, exists
 
 KEYS = ("platform", "experiment", "overrides")
+NAME = "[A-Za-z0-9][A-Za-z0-9_./-]*"
 
 
 class Experiment:
@@ -130,14 +132,10 @@ def hydra_overrides(config: Mapping[str, Any]) -> list[str]:
             continue
         if not isinstance(value, str):
             raise ConfigError(f"--config {key}: read as {value!r}; quote it: {key}='\"...\"'")
-        named.append(f"{key}={_hydra_text(value)}")
+        if not re.fullmatch(NAME, value):
+            raise ConfigError(f"--config {key} = {value!r}: accepted: {NAME}")
+        named.append(f'{key}="{value}"')  # quoted, so that Hydra keeps it text
     return [*named, *overrides]
-
-
-def _hydra_text(value: str) -> str:
-    """Quote a text for Hydra, so that it stays text."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def job_environment() -> dict[str, str]:

@@ -40,6 +40,14 @@ def repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Ten
     return key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)
 
 
+def repeated_heads_bytes(query: Tensor, key: Tensor, value: Tensor) -> dict[str, int]:
+    """Return the bytes that `repeat_heads` copies, by name."""
+    if query.shape[1] == key.shape[1]:
+        return {}
+    group = query.shape[1] // key.shape[1]
+    return {"key and value, one head for each query head": group * (key.nbytes + value.nbytes)}
+
+
 def product(left: Tensor, right: Tensor) -> Tensor:
     """Return left @ right; half-precision operands are accumulated and returned in FP32."""
     if left.dtype not in HALF and right.dtype not in HALF:

@@ -11,6 +11,7 @@ from tiled_attention.implementations.conventions import (
     product,
     product_copies,
     repeat_heads,
+    repeated_heads_bytes,
     softmax_scale,
 )
 
@@ -59,5 +60,6 @@ class Naive:
             "scores": score_bytes,
             "probabilities": score_bytes,
             "output": query.numel() * wide,
+            **repeated_heads_bytes(query, key, value),
             **product_copies(score_bytes // wide, value, heads),
         }

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tiled_attention.implementations.conventions import (
+    HALF,
     accumulator,
     apply_mask_,
     finite_or_zero,
@@ -17,6 +18,7 @@ from tiled_attention.implementations.conventions import (
     product,
     product_copies,
     repeat_heads,
+    repeated_heads_bytes,
     softmax_scale,
 )
 
@@ -106,12 +108,14 @@ class QueryTiled:
         block_bytes = heads_in_batch * rows * columns * wide
         output_block_bytes = heads_in_batch * rows * query.shape[3] * wide
         earlier_block = block_bytes if columns < key.shape[2] else 0
-        # Either the new maximum, beside the last block's probabilities, or the output's update.
-        maximum = block_bytes + earlier_block + output_block_bytes
+        # Either the new scores, beside the last block's probabilities, or the output's update.
+        query_copy = output_block_bytes if query.dtype in HALF and not query.is_cuda else 0
+        maximum = block_bytes + earlier_block + output_block_bytes + query_copy
         update = block_bytes + 2 * output_block_bytes
         return {
             "output": query.numel() * query.dtype.itemsize,
             "running maximum, normaliser and their updates": 7 * heads_in_batch * rows * wide,
             "score and probability blocks, output block": max(maximum, update),
+            **repeated_heads_bytes(query, key, value),
             **product_copies(0, value[:, :, : self.block_size], heads=query.shape[1]),
         }

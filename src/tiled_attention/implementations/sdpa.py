@@ -66,11 +66,15 @@ class Sdpa:
         columns = min(KEY_BLOCK, key.shape[2])
         thread_elements = rows * columns + 2 * rows + rows * head_dim
         half_copy = rows * columns * query.dtype.itemsize if query.dtype in HALF else 0
-        return {
+        held = {
             "output": query.numel() * query.dtype.itemsize,
             "log-sum-exp": batch * heads * length_q * 4,
             "buffers of all threads": torch.get_num_threads() * (thread_elements * 4 + half_copy),
         }
+        if causal and length_q != key.shape[2]:  # the mask is made here, see __call__
+            elements = length_q * key.shape[2]
+            held["causal mask, boolean and as an addend"] = elements * (1 + query.dtype.itemsize)
+        return held
 
 
 def causal_mask(lengths: tuple[int, int], query: Tensor, mask: Tensor | None) -> Tensor:

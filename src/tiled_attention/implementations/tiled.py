@@ -18,6 +18,7 @@ from tiled_attention.implementations.conventions import (
     product,
     product_copies,
     repeat_heads,
+    repeated_heads_bytes,
     softmax_scale,
 )
 
@@ -93,4 +94,5 @@ class Tiled:
             "output, rescaled output, product and their sum": 4 * output_bytes,
             **product_copies(rows * columns, value[:, :, : self.block_size], query.shape[1]),
         }
-        return statistics | max(exponential, update, key=lambda held: sum(held.values()))
+        copies = repeated_heads_bytes(query, key, value)
+        return copies | statistics | max(exponential, update, key=lambda held: sum(held.values()))

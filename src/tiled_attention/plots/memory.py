@@ -45,10 +45,11 @@ def bytes_by_length(counted: pd.DataFrame, devices: pd.DataFrame, table: Table) 
     decimal = devices[devices["reading"] == "decimal"].drop_duplicates("device")
     for index, (memory, same) in enumerate(decimal.groupby("memory_bytes")):
         names = " = ".join(sorted(str(name).upper().split("_")[0] for name in same["device"]))
-        axes.axhline(float(memory) / 1e9, color=INK, linewidth=0.8, linestyle=":")
-        axes.annotate(f"{float(memory) / 1e9:.0f} GB  {names}", (SHORTEST * 3 ** (index % 2), float(memory) / 1e9),
-                      xytext=(2, 1), textcoords="offset points", fontsize=7.5,
-                      color=INK)  # fmt: skip
+        level = float(memory) / 1e9
+        axes.axhline(level, color=INK, linewidth=0.8, linestyle=":")
+        beside = SHORTEST * 3 ** (index % 2)  # neighbours side by side, as they lie close
+        axes.annotate(f"{level:.0f} GB  {names}", (beside, level), xytext=(2, 1),
+                      textcoords="offset points", fontsize=7.5, color=INK)  # fmt: skip
     length_axis(axes, [2**power for power in range(10, 19)])
     axes.tick_params(axis="x", rotation=30)
     axes.set_yscale("log")

@@ -5,6 +5,7 @@ the peak counts all live tensors: the output and every temporary, but not the ar
 that the matrix library takes for itself is not seen.
 """
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -62,6 +63,7 @@ def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
 
 def peak_bytes(implementation: Attention, case: Case) -> int:
     """Return the most bytes that live tensors hold during one call, arguments left out."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or the profiler writes to the terminal
     tensors = case.tensors()
     implementation(*tensors, causal=case.causal)  # lazy initialisation is no part of a call
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:

@@ -1,0 +1,142 @@
+"""A result is written whole or not at all, and read only if undamaged."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiled_attention import store
+
+RECORD = {"step": "x", "subject": None}
+TABLE = pd.DataFrame({"implementation": ["naive"], "median_ms": [1.5]})
+WRITE_FOR_EVER = """
+import sys
+from pathlib import Path
+import pandas as pd
+from tiled_attention import store
+table = pd.DataFrame({"ms": range(20000)})
+print("ready", flush=True)
+for number in range(10**6):
+    store.write(Path(sys.argv[1]) / f"v{number}", {"result": table, "samples": table}, {})
+"""
+
+
+def test_written_and_read(tmp_path: Path) -> None:
+    stored = store.write(tmp_path / "p" / "step" / "v", {"result": TABLE}, RECORD)
+    assert store.exists(stored.folder)
+    pd.testing.assert_frame_equal(stored.table(), TABLE)
+    assert (stored.platform, stored.step, stored.version) == ("p", "step", "v")
+    assert [it.name for it in stored.folder.parent.iterdir()] == ["v"]
+    assert list(store.stored_results(tmp_path)) == [stored]
+
+
+TEXTS = ["00123", "123e456", "695e0514", "NA", "nan", "1e5", "1_0", "true", "with, comma", 'a "b"']
+
+
+@pytest.mark.parametrize("column", store.TEXT_COLUMNS)
+def test_text_is_kept_byte_for_byte(tmp_path: Path, column: str) -> None:
+    stored = store.write(tmp_path / "v", {"result": pd.DataFrame({column: TEXTS})}, RECORD)
+    assert list(stored.table()[column]) == TEXTS
+
+
+@given(st.lists(st.floats(allow_nan=False, width=64), min_size=1))
+def test_floats_are_kept_exactly(tmp_path_factory: pytest.TempPathFactory, values: list) -> None:
+    folder = tmp_path_factory.mktemp("store") / "v"
+    stored = store.write(folder, {"result": pd.DataFrame({"ms": values, "of": "x"})}, RECORD)
+    assert [float(value) for value in stored.table()["ms"]] == values
+
+
+def test_missing_and_infinite_numbers(tmp_path: Path) -> None:
+    table = pd.DataFrame({"ms": [1.0, np.nan, np.inf], "status": ["ok", "skipped: a", "ok"]})
+    stored = store.write(tmp_path / "v", {"result": table}, RECORD)
+    pd.testing.assert_frame_equal(stored.table(), table)
+
+
+def test_the_second_writer_keeps_the_first(tmp_path: Path) -> None:
+    store.write(tmp_path / "v", {"result": TABLE}, RECORD)
+    again = store.write(tmp_path / "v", {"result": TABLE.assign(median_ms=9.0)}, RECORD)
+    assert again.table()["median_ms"].item() == 1.5
+    assert [it.name for it in tmp_path.iterdir()] == ["v"]
+
+
+@pytest.mark.parametrize("left", [[], ["result.csv"], ["result.csv", "samples.csv"]])
+def test_what_is_left_of_a_lost_result_is_replaced(tmp_path: Path, left: list[str]) -> None:
+    folder = tmp_path / "v"
+    folder.mkdir()
+    for name in left:
+        (folder / name).write_text("old\n")
+    stored = store.write(folder, {"result": TABLE}, RECORD)
+    pd.testing.assert_frame_equal(stored.table(), TABLE)
+    assert sorted(it.name for it in folder.iterdir()) == ["provenance.json", "result.csv"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "result.csv").write_text("a\n1\n"), "result.csv is damaged"),
+        (lambda folder: os.truncate(folder / "result.csv", 9), "result.csv is damaged"),
+        (lambda folder: (folder / "result.csv").unlink(), "result.csv cannot be read"),
+        (lambda folder: (folder / "provenance.json").write_text("{"), "provenance.json cannot"),
+        (lambda folder: (folder / "provenance.json").unlink(), "provenance.json cannot be read"),
+    ],
+)
+def test_damage_is_named_in_one_line(tmp_path: Path, damage: object, message: str) -> None:
+    stored = store.write(tmp_path / "v", {"result": TABLE}, RECORD)
+    damage(stored.folder)  # type: ignore[operator]
+    with pytest.raises(store.StoreError, match=message) as caught:
+        store.Stored(stored.folder).table()
+    assert "\n" not in str(caught.value)
+
+
+def test_killed_writers_leave_nothing_half_written(tmp_path: Path) -> None:
+    generator = random.Random(0)
+    for _ in range(6):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITE_FOR_EVER, str(tmp_path)],
+            env=os.environ | {"PYTHONPATH": str(store.ROOT / "src")},
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(generator.uniform(0.0, 0.15))
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        for folder in tmp_path.glob("[!.]*"):
+            assert store.exists(folder)
+            assert len(store.Stored(folder).table("samples")) == 20000
+    assert len(list(tmp_path.glob("[!.]*"))) > 3
+
+
+def test_unwritable_place_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(store.StoreError, match="cannot write") as caught:
+        store.write(tmp_path / "file" / "step" / "v", {"result": TABLE}, RECORD)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(store.StoreError, match="cannot write"):
+        store.write_text(tmp_path / "file" / "report.md", "text")
+
+
+def test_a_text_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "report.md"
+    store.write_text(path, "one")
+    store.write_text(path, "two")
+    assert path.read_text() == "two"
+    assert [it.name for it in path.parent.iterdir()] == ["report.md"]
+
+
+def test_identity_follows_the_numbers(tmp_path: Path) -> None:
+    one = store.write(tmp_path / "a" / "v", {"result": TABLE}, RECORD | {"ended": "1"})
+    same = store.write(tmp_path / "b" / "a" / "v", {"result": TABLE}, RECORD | {"ended": "2"})
+    other = store.write(tmp_path / "c" / "a" / "v", {"result": TABLE * 2}, RECORD)
+    assert one.identity == same.identity != other.identity
+    assert json.loads(one.identity)[1] == "v"
