@@ -167,6 +167,9 @@ def _hard_cases() -> Iterator[Case]:
         yield Case(
             "ragged, causal", length_q=length_q, length_kv=length_kv, causal=True, block_size=16
         )
+    several_blocks = Case("several query blocks", length_q=600, length_kv=520)
+    yield replace(several_blocks, causal=True)
+    yield replace(several_blocks, hidden="first keys")
     yield Case("one query", batch=4, heads=32, heads_kv=32, length_q=1, length_kv=20, head_dim=128)
     for head_dim in HEAD_DIMS:
         yield Case("head size", head_dim=head_dim, length_q=80, length_kv=80, block_size=8)

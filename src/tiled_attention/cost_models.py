@@ -140,18 +140,14 @@ def crossing(
     limit = limit_ratio(baseline, candidate)
     if np.all(np.abs(values) < EQUAL):
         return Crossing("no difference", float("nan"), limit)
-    signs = np.sign(values)
-    turns = [i for i in range(len(grid) - 1) if signs[i] * signs[i + 1] < 0]
-    roots = [root(i) for i in turns]
+    faster = values < 0  # equal, as on a common floor, is not faster yet
+    roots = [root(int(index)) for index in np.flatnonzero(faster[1:] != faster[:-1])]
     if not roots:
-        faster = bool(values[0] < 0)
-        kind = "already faster" if faster else "never faster"
-        return Crossing(kind, 0.0 if faster else float("inf"), limit)
+        kind = "already faster" if faster[0] else "never faster"
+        return Crossing(kind, 0.0 if faster[0] else float("inf"), limit)
     if len(roots) > 1:
         return Crossing("crosses twice or more", roots[0], limit)
-    if values[0] < 0:
-        return Crossing("slower from here on", roots[0], limit)
-    return Crossing("crosses", roots[0], limit)
+    return Crossing("slower from here on" if faster[0] else "crosses", roots[0], limit)
 
 
 def limit_ratio(baseline: CostModel, candidate: CostModel) -> float:

@@ -52,6 +52,8 @@ def judge(implementation: Attention, case: Case, max_tflop: float = math.inf) ->
     except Exception as error:  # whatever a kernel raises is a failed case
         log.exception("%s raised", case)
         return {"passed": False, "status": f"failed: raised {type(error).__name__}: {error}"}
+    if not isinstance(output, Tensor):
+        return {"passed": False, "status": f"failed: returned {type(output).__name__}"}
     if output.shape != tensors[0].shape or output.dtype != tensors[0].dtype:
         found = f"{tuple(output.shape)} {output.dtype}"
         return {"passed": False, "status": f"failed: returned {found}, not query's"}

@@ -18,10 +18,8 @@ def accumulator(dtype: torch.dtype) -> torch.dtype:
     return torch.promote_types(dtype, torch.float32)
 
 
-def repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Give key and value one head for each query head (grouped-query attention).
-
-    Query head h reads key head h // (heads / heads_kv). A copy, unless the heads are equal.
+def check_shapes(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Check what `implementations.Attention` asks of the shapes.
 
     Raises:
         ValueError: heads is no multiple of heads_kv, or the shapes do not fit together.
@@ -34,6 +32,16 @@ def repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Ten
         )
     if heads_kv == 0 or heads % heads_kv:
         raise ValueError(f"{heads} query heads are no multiple of {heads_kv} key heads")
+
+
+def repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Give key and value one head for each query head (grouped-query attention).
+
+    Query head h reads key head h // (heads / heads_kv). A copy, unless the heads are equal.
+    Raises as `check_shapes`.
+    """
+    check_shapes(query, key, value)
+    heads, heads_kv = query.shape[1], key.shape[1]
     if heads == heads_kv:
         return key, value
     group = heads // heads_kv

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from tiled_attention.implementations.conventions import HALF, softmax_scale
+from tiled_attention.implementations.conventions import HALF, check_shapes, softmax_scale
 
 # (least length_q, query rows of a block) and keys of a block, in ATen's cpu/FlashAttentionKernel.
 QUERY_BLOCKS = ((768, 256), (192, 64), (0, 32))
@@ -29,12 +29,15 @@ class Sdpa:
         mask: Tensor | None = None,
     ) -> Tensor:
         """See `implementations.Attention`."""
+        check_shapes(query, key, value)
         if query.numel() == 0 or key.shape[2] == 0:
             return torch.zeros_like(query)
         lengths = query.shape[2], key.shape[2]
         if causal and (mask is not None or lengths[0] != lengths[1]):
             # PyTorch's own causal flag is aligned to the top left and takes no mask beside it.
             mask, causal = causal_mask(lengths, query, mask), False
+        if mask is not None:  # the kernel takes masks of two or four dimensions
+            mask = mask[(None,) * (4 - mask.ndim)]
         with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
             return scaled_dot_product_attention(
                 query,
