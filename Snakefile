@@ -98,6 +98,8 @@ rule cpu_timing:
     conda:
         "envs/tiled-attention.yaml"
     threads: workflow.cores
+    params:
+        arguments=experiment.arguments,
     shell:
         "python -m tiled_attention.steps.cpu_timing {params.arguments} > {log}"
 
