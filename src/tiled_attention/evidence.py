@@ -36,7 +36,9 @@ class Evidence:
         """Return the stored result; raises StoreError where it is missing."""
         folder = planned.folder(self.plan.platform)
         if not exists(folder):
-            raise StoreError(f"{shown(folder)} is not there: run snakemake to make it")
+            raise StoreError(
+                f"{planned.step}: {shown(folder)} is not there; run snakemake to make it"
+            )
         return Stored(folder)
 
     def beside(self, step: str) -> list[Recorded]:

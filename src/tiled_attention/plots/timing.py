@@ -1,130 +1,168 @@
 """Time and ratio by length, and the cost of one more block."""
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tiled_attention.plots.rows import (
+    RATIO,
+    TIME,
+    gaps,
+    of_series,
+    reason,
+    why_nothing,
+    with_value,
+)
 from tiled_attention.plots.style import (
+    GREY,
     INK,
+    Look,
+    dodge,
     legend_below,
     length_axis,
     line_with_intervals,
-    looks,
+    log_axis,
     new_figure,
-    ratio_axis,
+    note,
+    present,
+    reach,
     say_instead,
-    size_axis,
+    styled,
 )
 
-NO_TIMING = "No timing: "
+DASHES = ("--", ":", "-.")
 
 
-def time_by_length(results: pd.DataFrame) -> Figure:
-    """Median time with its interval, both axes logarithmic."""
+@styled
+def time_by_length(results: pd.DataFrame, look: Look) -> Figure:
+    """Draw each implementation's median time with its interval; results is cpu_timing's table."""
     figure, axes = new_figure()
-    rows, lengths = _timed(results)
+    axes.set_title("Time of one call by sequence length")
+    asked = of_series(results, "lengths")
+    rows = with_value(asked, TIME[0])
     if rows.empty:
-        say_instead(axes, NO_TIMING + _reasons(results))
+        say_instead(axes, f"No timing: {why_nothing(asked)}.")
         return figure
-    for name, look in looks(_names(results)).items():
+    names = present(look, rows)
+    for name, shift in zip(names, dodge(asked["length"], len(names)), strict=True):
         own = rows[rows["implementation"] == name]
-        line_with_intervals(
-            axes, own, lengths, ("median_ms", "ci_low_ms", "ci_high_ms"), name, **look
-        )
-    length_axis(axes, lengths)
-    size_axis(axes)
-    axes.set_ylabel("time of one call (ms)")
-    axes.set_title("Time by sequence length: median and interval")
-    legend_below(figure, axes)
+        line_with_intervals(axes, own, list(asked["length"]), TIME, name, shift, **look[name])
+    length_axis(axes, asked["length"])
+    log_axis(axes)
+    axes.set_ylabel("median and interval (ms)")
+    note(figure, axes, gaps(asked, rows, "time"))
+    legend_below(figure, *axes.get_legend_handles_labels())
     return figure
 
 
+@styled
 def ratio_by_length(
-    results: pd.DataFrame, published: pd.DataFrame, beside: Sequence[tuple[str, pd.DataFrame]]
+    results: pd.DataFrame,
+    published: pd.DataFrame,
+    beside: Sequence[tuple[str, pd.DataFrame]],
+    look: Look,
 ) -> Figure:
-    """Paired ratio to naive; the article's ratios, and `tiled` on other platforms, beside it.
+    """Draw the paired ratio to naive; the article's, and `tiled` of other platforms, beside it.
 
-    published has columns length and ratio; beside holds (label, timing result) pairs.
+    published has columns length and ratio; beside holds (label, cpu_timing table) pairs.
     """
     figure, axes = new_figure()
-    rows, lengths = _timed(results)
-    rows = rows.dropna(subset=["ratio_to_naive"])
-    if rows.empty:
-        say_instead(axes, NO_TIMING + _reasons(results))
+    axes.set_title("Ratio to naive attention by sequence length")
+    asked = of_series(results, "lengths")
+    rows = with_value(asked, RATIO[0])
+    names = [name for name in present(look, rows) if name != "naive"]
+    if not names:
+        say_instead(axes, f"No timing: {why_nothing(asked, 'there is no other than naive')}.")
         return figure
-    ratio = ("ratio_to_naive", "ratio_ci_low", "ratio_ci_high")
-    for name, look in looks(_names(results)).items():
-        if name != "naive":
-            own = rows[rows["implementation"] == name]
-            line_with_intervals(axes, own, lengths, ratio, name, **look)
-    axes.plot(
-        published["length"], published["ratio"], "D", color=INK, fillstyle="none", markersize=8,
-        label="tiled, article",
-    )  # fmt: skip
-    shown = [*lengths, *published["length"]]
-    for label, other in beside:
-        others, other_lengths = _timed(other)
-        own = others[others["implementation"] == "tiled"]
-        line_with_intervals(
-            axes, own, other_lengths, ratio, f"tiled on {label}",
-            color=INK, marker=".", linestyle="--", alpha=0.7,
-        )  # fmt: skip
-        shown += other_lengths
-    axes.axhline(1, color="black", linewidth=1)
-    axes.annotate("naive", (1, 1), xycoords=("axes fraction", "data"), xytext=(-4, 4),
-                  textcoords="offset points", ha="right")  # fmt: skip
+    axes.axhline(1, color="black", linewidth=1.2, label="naive")
+    for name, shift in zip(names, dodge(asked["length"], len(names)), strict=True):
+        own = rows[rows["implementation"] == name]
+        line_with_intervals(axes, own, list(asked["length"]), RATIO, name, shift, **look[name])
+    shown = _others(axes, beside, set(asked["length"]))
+    if len(published):
+        axes.plot(published["length"], published["ratio"], "D", color=GREY, fillstyle="none",
+                  markersize=9, markeredgewidth=1.5, label="tiled, article")  # fmt: skip
+        shown |= set(published["length"])
     length_axis(axes, shown)
-    ratio_axis(axes)
-    axes.set_ylabel("time / naive's time in the same round")
-    axes.set_title("Ratio to naive attention: below 1 is faster")
-    legend_below(figure, axes)
+    log_axis(axes)
+    axes.set_ylabel("time / naive's in the same round")
+    note(figure, axes, gaps(asked, rows, "ratio", "naive has no time there"))
+    legend_below(figure, *axes.get_legend_handles_labels())
     return figure
 
 
-def block_cost(results: pd.DataFrame, fitted: pd.DataFrame) -> Figure:
-    """Time by number of blocks at one length, with the fitted line."""
+@styled
+def block_cost(results: pd.DataFrame, fitted: pd.DataFrame, look: Look) -> Figure:
+    """Draw time by number of blocks at one length, with the fitted line and its slope's interval.
+
+    results is cpu_timing's table, fitted crossover's "block_cost".
+    """
     figure, axes = new_figure()
-    sweep = results[(results["series"] == "block sweep") & (results["status"] == "ok")]
-    if sweep.empty or fitted.empty or fitted["status"].iloc[0] != "ok":
-        reason = fitted["status"].iloc[0] if len(fitted) else "no block sweep was timed"
-        say_instead(axes, f"No cost of a block: {reason}")
+    axes.set_title("Time of one call by number of blocks")
+    asked = of_series(results, "block sweep")
+    sweep = with_value(asked, TIME[0])
+    if sweep.empty:
+        say_instead(axes, f"No timing of a block sweep: {why_nothing(asked)}.")
         return figure
-    row = fitted.iloc[0]
-    blocks = np.ceil(sweep["length"] / sweep["block_size"])
-    errors = [sweep["median_ms"] - sweep["ci_low_ms"], sweep["ci_high_ms"] - sweep["median_ms"]]
-    look = looks(_names(results)).get(str(row["implementation"]), {})
-    axes.errorbar(blocks, sweep["median_ms"], yerr=errors, linestyle="none", capsize=3,
-                  label=f"{row['implementation']}, median and interval", **look)  # fmt: skip
-    ends = np.array([blocks.min(), blocks.max()])
-    microseconds = [1e3 * row[key] for key in ("ms_per_block", "ci_low", "ci_high")]
-    axes.plot(
-        ends, row["intercept_ms"] + row["ms_per_block"] * ends, color=INK, linestyle="--",
-        label="line: {:.0f} [{:.0f}, {:.0f}] us a block".format(*microseconds),
-    )  # fmt: skip
-    for count, time, size in zip(blocks, sweep["median_ms"], sweep["block_size"], strict=True):
-        axes.annotate(f"{size:.0f}", (count, time), xytext=(0, 9), textcoords="offset points",
-                      ha="center", fontsize=9, color=INK)  # fmt: skip
-    axes.margins(y=0.18)
-    axes.set_xlabel("number of key blocks (block size beside each point)")
-    axes.set_ylabel("time of one call (ms)")
-    axes.set_title(f"The cost of one more block, S = {int(row['length']):,}")
-    legend_below(figure, axes, columns=2)
+    name, length = sweep["implementation"].iloc[0], sweep["length"].iloc[0]
+    axes.set_xlabel(f"key blocks of {name} at S = {length:,} (labels: block size)")
+    sweep = sweep.assign(blocks=np.ceil(sweep["length"] / sweep["block_size"]))
+    sweep = sweep.sort_values("blocks")
+    axes.errorbar(sweep["blocks"], sweep[TIME[0]], yerr=reach(sweep, *TIME), linestyle="none",
+                  label=f"{name}, median and interval", **look[name])  # fmt: skip
+    axes.margins(y=0.2)
+    shown = axes.get_ylim()
+    _label_blocks(axes, sweep)
+    status = fitted["status"].iloc[0] if len(fitted) else "not enough data"
+    if status == "ok":
+        _fitted_line(axes, fitted.iloc[0], sweep["blocks"])
+    else:
+        note(figure, axes, [f"No line: {reason(status)}"])
+    axes.set_ylim(shown)  # by the measurements, however wide the fan is
+    axes.set_ylabel("median and interval (ms)")
+    legend_below(figure, *axes.get_legend_handles_labels())
     return figure
 
 
-def _timed(results: pd.DataFrame) -> tuple[pd.DataFrame, list[Any]]:
-    """Return the rows with a time, and every length that was asked for."""
-    lengths = results[results["series"] == "lengths"]
-    timed = lengths[(lengths["status"] == "ok") & lengths["median_ms"].notna()]
-    return timed, sorted(lengths["length"].unique())
+def _label_blocks(axes: Axes, sweep: pd.DataFrame) -> None:
+    """Write block sizes over and under the intervals in turn: neighbours may be close."""
+    ends = sweep[list(TIME)].agg(["min", "max"], axis="columns")
+    rows = zip(sweep["blocks"], sweep["block_size"], ends["min"], ends["max"], strict=True)
+    for index, (blocks, size, low, high) in enumerate(rows):
+        over = index % 2 == 0
+        axes.annotate(
+            f"{size:.0f}", (blocks, high if over else low), (0, 6 if over else -6),
+            textcoords="offset points", ha="center", va="bottom" if over else "top", fontsize=10.5,
+        )  # fmt: skip
 
 
-def _names(results: pd.DataFrame) -> list[str]:
-    return sorted(results["implementation"].unique())
+def _fitted_line(axes: Axes, row: pd.Series, blocks: pd.Series) -> None:
+    """Draw the line, and its slope's interval as a fan about the middle of the line."""
+    ends, middle = np.array([blocks.min(), blocks.max()]), blocks.mean()
+    at_middle = row["intercept_ms"] + row["ms_per_block"] * middle
+    slope, low, high = (1e3 * row[key] for key in ("ms_per_block", "ci_low", "ci_high"))
+    knots = np.array([ends[0], middle, ends[1]])
+    fan = [at_middle + row[key] * (knots - middle) for key in ("ci_low", "ci_high")]
+    axes.fill_between(knots, *fan, color=INK, alpha=0.15, linewidth=0)
+    axes.plot(ends, at_middle + row["ms_per_block"] * (ends - middle), color=INK, linestyle="--",
+              label=f"{slope:,.0f} [{low:,.0f}, {high:,.0f}] µs a block, "
+                    f"R² = {row['r_squared']:.2f}")  # fmt: skip
 
 
-def _reasons(results: pd.DataFrame) -> str:
-    return "; ".join(results["status"].drop_duplicates()) or "nothing was asked for"
+def _others(axes: Axes, beside: Sequence[tuple[str, pd.DataFrame]], lengths: set[int]) -> set[int]:
+    """Draw `tiled` of other platforms; return their timed lengths together with `lengths`."""
+    shown = set(lengths)
+    for (label, results), dashes in zip(beside, cycle(DASHES), strict=False):
+        asked = of_series(results, "lengths")
+        own = with_value(asked[asked["implementation"] == "tiled"], RATIO[0])
+        if len(own):
+            line_with_intervals(
+                axes, own, [*lengths, *asked["length"]], RATIO, f"tiled on {label}", color=GREY,
+                marker=".", linewidth=1, linestyle=dashes, elinewidth=0.8,
+            )  # fmt: skip
+            shown |= set(own["length"])
+    return shown

@@ -6,22 +6,25 @@ from matplotlib.figure import Figure
 from tiled_attention.article import article
 from tiled_attention.evidence import Evidence
 from tiled_attention.plan import Plan
-from tiled_attention.plots import crossover, errors, memory, timing
-from tiled_attention.plots.style import save, styled
+from tiled_attention.plots.crossover import crossover
+from tiled_attention.plots.errors import errors
+from tiled_attention.plots.memory import bytes_by_length, peak_memory
+from tiled_attention.plots.style import looks, save
+from tiled_attention.plots.timing import block_cost, ratio_by_length, time_by_length
 from tiled_attention.stamps import write_stamp
 from tiled_attention.store import write_bytes
 
 
-@styled
 def draw(evidence: Evidence) -> dict[str, Figure]:
     """Return every figure by name.
 
     Raises:
         StoreError: a result is missing or damaged.
     """
-    tables = evidence.tables
-    timings = tables["cpu_timing"]["result"]
-    sizes = tables["byte_arithmetic"]
+    config, tables = evidence.plan.config, evidence.tables
+    look = looks(config.implementations)
+    timings, fits = tables["cpu_timing"]["result"], tables["crossover"]
+    counted = tables["byte_arithmetic"]
     beside = [
         (
             it.stored.platform + ("" if it.current else " (older version)"),
@@ -30,24 +33,28 @@ def draw(evidence: Evidence) -> dict[str, Figure]:
         for it in evidence.beside("cpu_timing")
     ]
     return {
-        "time_by_length": timing.time_by_length(timings),
-        "ratio_by_length": timing.ratio_by_length(
-            timings, pd.DataFrame(article()["timing"]), beside
+        "time_by_length": time_by_length(timings, look),
+        "ratio_by_length": ratio_by_length(
+            timings, pd.DataFrame(article()["timing"]), beside, look
         ),
-        "crossover": crossover.crossover(tables["crossover"], timings),
-        "block_cost": timing.block_cost(timings, tables["crossover"]["block_cost"]),
-        "bytes_by_length": memory.bytes_by_length(
-            sizes["result"], sizes["devices"], evidence.plan.config.byte_arithmetic.table
+        "crossover": crossover(fits, timings, look),
+        "block_cost": block_cost(timings, fits["block_cost"], look),
+        "bytes_by_length": bytes_by_length(
+            counted["result"], counted["devices"], config.byte_arithmetic.table, look
         ),
-        "peak_memory": memory.peak_memory(tables["peak_memory"]["result"]),
-        "errors": errors.errors(
-            tables["correctness"]["result"], tables["gate_sensitivity"]["result"]
+        "peak_memory": peak_memory(tables["peak_memory"]["result"], look),
+        "errors": errors(
+            tables["correctness"]["result"], tables["gate_sensitivity"]["result"], look
         ),
     }
 
 
 def render(plan: Plan) -> None:
-    """Write every figure, and then the stamp that names their version."""
+    """Write every figure, and then the stamp that names their version.
+
+    Raises:
+        StoreError: a result is missing or damaged, or a file cannot be written.
+    """
     figures = draw(Evidence(plan))
     files = plan.figure_files()
     for path in files:
