@@ -41,8 +41,9 @@ def versions(root: Path, *overrides: str, seed: str = "0", cwd: str = "/") -> di
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    for name in ("src", "config"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    left_out = shutil.ignore_patterns("__pycache__", "local")
+    for name in ("src", "config", "results"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=left_out)
     return tmp_path
 
 
