@@ -49,6 +49,7 @@ BAD = [
     ),
     ("crossover.fitted_lengths=[3]", "crossover.fitted_lengths: [3] not among"),
     ("crossover.baseline=nope", "crossover.baseline = 'nope': no such implementation"),
+    ("crossover.baseline=sdpa", "crossover.baseline = 'sdpa': only 'naive' is accepted"),
     ("crossover.resamples=3", "crossover.resamples = 3"),
     ("subject=nope", "subject = 'nope': no such implementation; there are: naive"),
     ("problem.dtype=float8", "problem.dtype = 'float8': should be 'float32', 'bfloat16' or"),

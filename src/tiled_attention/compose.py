@@ -136,6 +136,9 @@ def _check_names(config: Config) -> None:
     ):
         if name is not None and name not in config.implementations:
             raise ConfigError(f"{key} = {name!r}: no such implementation; there are: {names}")
+    if config.crossover.baseline != "naive":  # timings hold ratios to naive only
+        baseline = config.crossover.baseline
+        raise ConfigError(f"crossover.baseline = {baseline!r}: only 'naive' is accepted")
     sweep = config.cpu_timing.block_sweep
     swept = config.implementations.get(sweep.implementation, {})
     if sweep.block_sizes and "block_size" not in swept:

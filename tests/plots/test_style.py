@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -93,9 +94,11 @@ def test_the_same_bytes_in_every_process_whatever_the_users_settings(tmp_path: P
     here = digests()
     assert len(set(here.values())) == 14
     assert digests() == here
-    (tmp_path / "matplotlibrc").write_text("font.size: 22\nlines.linewidth: 9\nsavefig.dpi: 33\n")
+    (tmp_path / "matplotlibrc").write_text(
+        "font.size: 22\naxes.xmargin: 0.3\nlegend.handlelength: 9\n"
+    )
     assert in_another_process(tmp_path, "1") == here
-    (tmp_path / "matplotlibrc").write_text("axes.facecolor: red\nsvg.fonttype: none\n")
+    (tmp_path / "matplotlibrc").write_text("savefig.bbox: tight\nsvg.fonttype: none\n")
     assert in_another_process(tmp_path, "2") == here
 
 
@@ -110,6 +113,12 @@ def test_letters_are_outlines(drawn: dict[str, Figure]) -> None:
     svg = save(drawn["block_cost"], "svg")
     assert b"<text" not in svg
     assert b"font-family" not in svg
+
+
+def test_every_font_comes_with_matplotlib() -> None:
+    families = styled(lambda: list(mpl.rcParams["font.sans-serif"]))()
+    fonts = [Path(font_manager.findfont(it, fallback_to_default=False)) for it in families]
+    assert all(font.is_relative_to(mpl.get_data_path()) for font in fonts)
 
 
 def test_drawing_leaves_no_setting_behind() -> None:
@@ -163,6 +172,15 @@ def test_no_legend_covers_data(drawn: dict[str, Figure], name: str) -> None:
 def test_figures_are_as_wide_as_they_are_read(drawn: dict[str, Figure], name: str) -> None:
     assert drawn[name].get_figwidth() == pytest.approx(7.2)
     assert drawn[name].get_figheight() < 7
+
+
+def test_notes_make_the_figure_higher_and_not_the_axes_lower() -> None:
+    results = tables.timing()
+    skipped = tables.without(results, results["length"] == 8192, "skipped: too long")
+    assert (
+        time_by_length(skipped, LOOK).get_figheight()
+        > time_by_length(results, LOOK).get_figheight()
+    )
 
 
 EMPTY = {

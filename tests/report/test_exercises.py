@@ -87,3 +87,7 @@ def test_crossover_without_a_fit() -> None:
     (answer,) = exercises.cpu_crossover({"crossover": {"result": pd.DataFrame([row])}})
     assert answer["longer"] == []
     assert "not enough data" in answer["sentence"]
+
+
+def test_nothing_but_the_baseline_has_no_crossover() -> None:
+    assert exercises.cpu_crossover({"crossover": {"block_cost": pd.DataFrame()}}) == []

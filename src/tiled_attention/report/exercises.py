@@ -54,7 +54,7 @@ def cpu_crossover(tables: Tables) -> list[dict[str, Any]]:
     """Exercise 3: each implementation's predicted crossover and what longer lengths said."""
     confirmation = tables["crossover"].get("confirmation", pd.DataFrame())
     rows = []
-    for row in tables["crossover"]["result"].to_dict("records"):
+    for row in tables["crossover"].get("result", pd.DataFrame()).to_dict("records"):
         own = (
             confirmation[confirmation["implementation"] == row["implementation"]]
             if len(confirmation)
