@@ -90,6 +90,39 @@ def test_help_and_config(copy: Path) -> None:
     assert "platform: here" in shown.stdout
 
 
+STEPS = sorted(path.stem for path in (ROOT / "src/tiled_attention/steps").glob("[!_]*.py"))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_has_a_help_that_says_what_it_does(copy: Path, step: str) -> None:
+    module = f"tiled_attention.steps.{step}"
+    first, *_ = (copy / "src/tiled_attention/steps" / f"{step}.py").read_text().splitlines()
+    helped = run(copy, "--help", module=module)
+    assert helped.returncode == 0
+    assert helped.stdout.startswith(first.strip('"'))
+
+
+def test_a_step_of_one_implementation(copy: Path) -> None:
+    module = "tiled_attention.steps.peak_memory"
+    done = run(copy, "experiment=smoke", "subject=naive", module=module)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (copy / "results/local/peak_memory").iterdir()
+    record = json.loads((folder / "provenance.json").read_text())
+    assert record["subject"] == "naive"
+    assert list(record["options"]["implementations"]) == ["naive"]
+    assert record["git"] == {"commit": None, "clean": None}
+
+
+def test_damage_is_one_line(copy: Path) -> None:
+    run(copy)
+    (folder,) = (copy / "results/local/byte_arithmetic").iterdir()
+    (folder / "result.csv").write_text("length\n1\n")
+    done = run(copy)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "result.csv is damaged" in done.stderr
+
+
 def test_no_home_and_no_utf8(copy: Path) -> None:
     done = run(copy, HOME="/nonexistent", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.returncode == 0, done.stderr

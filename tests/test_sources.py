@@ -93,6 +93,50 @@ def test_an_edit_shows_in_its_own_hash_only(package: Path) -> None:
         assert {file for file in before if before[file] != after[file]} == edited
 
 
+def test_data_beside_a_module_counts_for_it(package: Path) -> None:
+    before = found_in(package)
+    (package / "deep" / "data.yaml").write_text("a: 2\n")
+    (package / "beside.yaml").write_text("not read by any one module\n")
+    after = found_in(package)
+    assert {file for file in after if before.get(file) != after[file]} == {
+        "tiled_attention/deep/data.yaml"
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "imported"),
+    [
+        ("import tiled_attention.other as another", {"other.py"}),
+        ("from tiled_attention import other, lazy as late", {"other.py", "lazy.py"}),
+        ("from . import other", {"other.py"}),
+        ("from .deep import used", {"deep/__init__.py", "deep/used.py"}),
+        ("from .deep.used import anything", {"deep/__init__.py", "deep/used.py"}),
+        ("import tiled_attention.deep", {"deep/__init__.py"}),
+        ("try:\n    import tiled_attention.other\nexcept ImportError:\n    pass", {"other.py"}),
+        ("class A:\n    def f(self):\n        from . import other", {"other.py"}),
+        ("if TYPE_CHECKING:\n    from . import other\nelse:\n    from . import lazy", {"lazy.py"}),
+        ("if not TYPE_CHECKING:\n    from . import other", {"other.py"}),
+        ("import torch, os.path\nfrom json import loads", set()),
+        ("'from tiled_attention import other'", set()),
+    ],
+)
+def test_every_form_of_import_is_followed(package: Path, line: str, imported: set[str]) -> None:
+    (package / "step.py").write_text(line + "\n")
+    (package / "deep" / "__init__.py").write_text("")
+    (package / "deep" / "used.py").write_text("")
+    names = {name.removeprefix("tiled_attention/") for name in found_in(package)}
+    assert names - {"deep/data.yaml"} == imported | {"__init__.py", "step.py"}
+
+
+def test_templates_and_figures_of_the_article_count_for_the_report() -> None:
+    found = sources.closure(["tiled_attention.steps.report"])
+    assert {
+        "tiled_attention/report/report.md.j2",
+        "tiled_attention/report/style.css",
+        "tiled_attention/article/article.yaml",
+    } <= set(found)
+
+
 def test_missing_module_and_bad_syntax_are_named(package: Path) -> None:
     with pytest.raises(sources.SourceError, match=r"no module tiled_attention\.nope"):
         sources.closure(["tiled_attention.nope"])

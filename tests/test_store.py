@@ -56,6 +56,19 @@ def test_floats_are_kept_exactly(tmp_path_factory: pytest.TempPathFactory, value
     assert [float(value) for value in stored.table()["ms"]] == values
 
 
+def test_floats_of_any_bits_are_kept_exactly(tmp_path: Path) -> None:
+    bits = np.random.default_rng(0).integers(0, 2**63, 20_000)
+    values = bits.view(np.float64)[np.isfinite(bits.view(np.float64))]
+    stored = store.write(tmp_path / "v", {"result": pd.DataFrame({"ms": values})}, RECORD)
+    assert np.array_equal(stored.table()["ms"], values)
+
+
+def test_whole_numbers_are_kept_exactly(tmp_path: Path) -> None:
+    table = pd.DataFrame({"bytes": [0, 2**53 + 1, 2**63 - 1]})
+    stored = store.write(tmp_path / "v", {"result": table}, RECORD)
+    assert list(stored.table()["bytes"]) == [0, 2**53 + 1, 2**63 - 1]
+
+
 def test_missing_and_infinite_numbers(tmp_path: Path) -> None:
     table = pd.DataFrame({"ms": [1.0, np.nan, np.inf], "status": ["ok", "skipped: a", "ok"]})
     stored = store.write(tmp_path / "v", {"result": table}, RECORD)
@@ -100,7 +113,7 @@ def test_damage_is_named_in_one_line(tmp_path: Path, damage: object, message: st
 
 def test_killed_writers_leave_nothing_half_written(tmp_path: Path) -> None:
     generator = random.Random(0)
-    for _ in range(6):
+    for _ in range(10):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITE_FOR_EVER, str(tmp_path)],
             env=os.environ | {"PYTHONPATH": str(store.ROOT / "src")},
@@ -115,6 +128,66 @@ def test_killed_writers_leave_nothing_half_written(tmp_path: Path) -> None:
             assert store.exists(folder)
             assert len(store.Stored(folder).table("samples")) == 20000
     assert len(list(tmp_path.glob("[!.]*"))) > 3
+    assert list(tmp_path.glob(".*")), "no writer was killed in the middle"
+
+
+WRITE_ONE = """
+import sys
+from pathlib import Path
+import pandas as pd
+from tiled_attention import store
+number = int(sys.argv[2])
+tables = dict.fromkeys(["result", "samples"], pd.DataFrame({"ms": [number] * 50000}))
+print("ready", flush=True)
+sys.stdin.readline()
+store.write(Path(sys.argv[1]), tables, {"subject": sys.argv[2]})
+"""
+
+
+def test_of_writers_at_once_one_is_kept_whole(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITE_ONE, str(tmp_path / "v"), str(number)],
+            env=os.environ | {"PYTHONPATH": str(store.ROOT / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for number in range(4)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write(b"\n")
+        writer.stdin.flush()
+    assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
+    stored = store.Stored(tmp_path / "v")
+    numbers = {name: set(table["ms"]) for name, table in stored.tables().items()}
+    number = int(stored.provenance["subject"])
+    assert numbers == {"result": {number}, "samples": {number}}
+    assert [it.name for it in tmp_path.iterdir()] == ["v"]
+
+
+NOBODY = 65534
+
+
+def test_a_read_only_place_is_one_line(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    child = os.fork()
+    if child == 0:  # root may write anywhere, so as nobody
+        code = 1
+        try:
+            if os.geteuid() == 0:
+                os.setuid(NOBODY)
+            store.write(tmp_path / "step" / "v", {"result": TABLE}, RECORD)
+        except store.StoreError as error:
+            code = 0 if str(error) == "cannot write v (Permission denied)" else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    tmp_path.chmod(0o755)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_unwritable_place_is_one_line(tmp_path: Path) -> None:

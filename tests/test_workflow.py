@@ -79,6 +79,39 @@ def test_a_job_is_told_its_implementation() -> None:
     assert experiment.arguments(nothing, ["x"]) == "cpu_timing.seed=1"
 
 
+NASTY = [
+    "a, b",
+    "it's",
+    'say "this"',
+    "a = b",
+    "# no comment",
+    "a | b; c && d",
+    "$(touch boo) `touch boo` $HOME",
+    "{a} {{b}} {output}",
+]
+
+
+def test_nasty_text_reaches_a_step_as_it_is(tmp_path: Path) -> None:
+    devices = sorted(composed([]).devices)
+    quoted = [text.replace('"', '\\"') for text in NASTY]
+    overrides = [
+        f'devices.{device}.name="{text}"' for device, text in zip(devices, quoted, strict=True)
+    ]
+    experiment = workflow.Experiment({"overrides": overrides}, cores=4)
+    names = [device.name for device in experiment.plan.config.devices.values()]
+    assert sorted(names) == sorted(NASTY)
+    arguments = experiment.arguments(SimpleNamespace(keys=list), ["x"])
+    done = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {arguments}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split("\0")[:-1] == overrides
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_more_threads_than_cores_stop_the_run() -> None:
     with pytest.raises(SystemExit, match=r"error: cpu_timing.threads = 4, but --cores is 2"):
         workflow.Experiment({"overrides": ["cpu_timing.threads=4"]}, cores=2)

@@ -24,6 +24,13 @@ def test_rows_without_a_block_size_are_paired() -> None:
     assert rows[["ms A", "ms B"]].to_numpy().tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
 
+def test_rows_of_one_key_are_paired_in_their_order() -> None:
+    table = {"implementation": "naive", "block_size": np.nan, "ms": [1.0, 2.0, 3.0]}
+    one = pd.DataFrame(table)
+    rows = side_by_side(one, one.assign(ms=[4.0, 5.0, 6.0])).rows
+    assert rows[["ms A", "ms B"]].to_numpy().tolist() == [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+
+
 @pytest.mark.parametrize(
     ("a", "b", "ratio"),
     [(2.0, 3.0, 1.5), (np.inf, 1.0, 0.0), (1.0, np.inf, np.inf), (0.0, 1.0, np.inf)],
