@@ -27,7 +27,7 @@ rule all:
     input:
         experiment.results,
         experiment.report,
-        experiment.verdict,
+        experiment.result("verdict"),
     localrule: True
 
 
@@ -158,7 +158,7 @@ rule verdict:
         ancient(experiment.report[0]),
         experiment.read_by("verdict"),
     output:
-        experiment.verdict,
+        experiment.result("verdict"),
     log:
         experiment.log("verdict"),
     conda:

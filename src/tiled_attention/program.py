@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from tiled_attention import provenance, store
 from tiled_attention.compose import CONFIG_DIR, ConfigError, checked, composed, register_groups
 from tiled_attention.errors import StepError
+from tiled_attention.evidence import put_together
 from tiled_attention.plan import STEPS, Plan, Planned
 from tiled_attention.sources import SourceError
 
@@ -118,7 +119,7 @@ def _measure_once(plan: Plan, planned: Planned, measure: Measure) -> store.Store
 
 def _read(plan: Plan, planned: Planned) -> dict[str, Tables]:
     """Return the tables of the results that are read, those of one step put together."""
-    tables: dict[str, dict[str, list[pd.DataFrame]]] = {}
+    read = []
     for result in planned.reads:
         folder = result.folder(plan.platform)
         if not store.exists(folder):
@@ -126,12 +127,8 @@ def _read(plan: Plan, planned: Planned) -> dict[str, Tables]:
                 f"{planned.step} reads {store.shown(folder)}, which is not there: run "
                 f"`python -m {STEPS[result.step].module}` with the same overrides first"
             )
-        for name, table in store.Stored(folder).tables().items():
-            tables.setdefault(result.step, {}).setdefault(name, []).append(table)
-    return {
-        step: {name: pd.concat(parts, ignore_index=True) for name, parts in by_name.items()}
-        for step, by_name in tables.items()
-    }
+        read.append(store.Stored(folder))
+    return put_together(read)
 
 
 def _stop(error: Exception) -> NoReturn:

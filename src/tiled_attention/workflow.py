@@ -96,18 +96,11 @@ class Experiment:
         written = [report(_relative(path), category="Report") for path in self.plan.report_files()]
         return [*written, _relative(self.plan.stamp("report"))]
 
-    @property
-    def verdict(self) -> list[str]:
-        """The files that are there only if every implementation is right."""
-        return self.result("verdict")
-
     def _folder(self, step: str) -> str:
         if step in RENDERED:
             return f"results/{self.plan.platform}/{step}/{self.rendered[step].version}"
-        results = self.plan.results[step]
-        version = results[0].version if len(results) == 1 else "{version}"
-        if STEPS[step].implementations == "each":
-            version = "{version}"
+        each = STEPS[step].implementations == "each"
+        version = "{version}" if each else self.plan.results[step][0].version
         return f"results/{self.plan.platform}/{step}/{version}"
 
 
