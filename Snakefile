@@ -1,7 +1,8 @@
 """When does tiled attention pay, on this hardware, with this kernel, and is it right?
 
 `snakemake --cores 4` answers for this machine. `--config platform=NAME` keeps the answer under
-that name, `--config overrides='["a.b=c"]'` passes Hydra overrides on.
+that name, `--config overrides='["a.b=c"]'` passes Hydra overrides on, and
+`--config platforms='[a100,h200]'` runs the GPU's steps on those kinds of GPU.
 """
 
 import os
@@ -22,13 +23,31 @@ experiment = tiled.Experiment(config, cores=workflow.cores)
 tiled.clear_traces_of_killed_runs()
 
 
+onstart:
+    print(experiment.about_gpus, file=sys.stderr)
+
+
+wildcard_constraints:
+    platform="[^/]+",
+    version="[^/]+",
+
+
+# Light work, done where Snakemake runs even if the rest goes to a cluster.
+localrules:
+    all,
+    byte_arithmetic,
+    crossover,
+    figures,
+    report,
+    verdict,
+
+
 rule all:
     """Every result, the report, and the verdict: fails where an implementation is wrong."""
     input:
         experiment.results,
         experiment.report,
         experiment.result("verdict"),
-    localrule: True
 
 
 rule correctness:
@@ -40,120 +59,154 @@ rule correctness:
     conda:
         "envs/tiled-attention.yaml"
     params:
-        arguments=experiment.arguments,
+        command=experiment.command,
     shell:
-        "python -m tiled_attention.steps.correctness {params.arguments} > {log}"
+        "{params.command} > {log}"
 
 
-rule gate_sensitivity:
-    """Run deliberately broken attentions through the same gate: each must be rejected."""
+# From here on, a rule is the first one with a step, inputs and outputs of its own.
+
+
+# Run deliberately broken attentions through the same gate: each must be rejected.
+use rule correctness as gate_sensitivity with:
     output:
         experiment.result("gate_sensitivity"),
     log:
         experiment.log("gate_sensitivity"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.gate_sensitivity {params.arguments} > {log}"
 
 
-rule byte_arithmetic:
-    """Count what naive and tiled attention hold at production lengths (Table 2)."""
+# Count what naive and tiled attention hold at production lengths (Table 2).
+use rule correctness as byte_arithmetic with:
     output:
         experiment.result("byte_arithmetic"),
     log:
         experiment.log("byte_arithmetic"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.byte_arithmetic {params.arguments} > {log}"
 
 
-rule peak_memory:
-    """Measure what one implementation really holds at once."""
+# Measure what one implementation really holds at once.
+use rule correctness as peak_memory with:
     output:
         experiment.result("peak_memory"),
     log:
         experiment.log("peak_memory"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.peak_memory {params.arguments} > {log}"
 
 
-rule cpu_timing:
-    """Time every implementation that passed, alone on the machine (Table 3)."""
+# Time every implementation that passed, alone on the machine (Table 3).
+use rule correctness as cpu_timing with:
     input:
         experiment.read_by("cpu_timing"),
     output:
         experiment.result("cpu_timing"),
     log:
         experiment.log("cpu_timing"),
-    conda:
-        "envs/tiled-attention.yaml"
     threads: workflow.cores
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.cpu_timing {params.arguments} > {log}"
 
 
-rule crossover:
-    """Predict from which length on tiling pays, and confirm or refute it at longer ones."""
+# Read working sets from the first cache to main memory.
+use rule correctness as cpu_bandwidth with:
+    output:
+        experiment.result("cpu_bandwidth"),
+    log:
+        experiment.log("cpu_bandwidth"),
+    threads: workflow.cores
+
+
+# Predict from which length on tiling pays, and confirm or refute it at longer ones.
+use rule correctness as crossover with:
     input:
         experiment.read_by("crossover"),
     output:
         experiment.result("crossover"),
     log:
         experiment.log("crossover"),
+
+
+# Compile the fused kernel for every GPU generation: registers, shared memory, spills.
+use rule correctness as kernel_resources with:
+    output:
+        experiment.result("kernel_resources"),
+    log:
+        experiment.log("kernel_resources"),
+
+
+rule gpu_correctness:
+    """Judge one implementation on the GPU, on every shape timed there and every hard case."""
+    priority: 1  # a GPU is dear: its steps come first
+    output:
+        experiment.result("gpu_correctness"),
+    log:
+        experiment.log("gpu_correctness"),
     conda:
         "envs/tiled-attention.yaml"
+    resources:
+        **experiment.gpu_resources,
+        gpu=1,
     params:
-        arguments=experiment.arguments,
+        command=experiment.command,
     shell:
-        "python -m tiled_attention.steps.crossover {params.arguments} > {log}"
+        "{params.command} > {log}"
 
 
-rule figures:
-    """Draw every figure, as SVG and PNG."""
+# Time every implementation that passed on the GPU, alone on the machine.
+use rule gpu_correctness as gpu_timing with:
+    input:
+        experiment.read_by("gpu_timing"),
+    output:
+        experiment.result("gpu_timing"),
+    log:
+        experiment.log("gpu_timing"),
+    threads: workflow.cores
+
+
+# Read working sets from shared memory to HBM.
+use rule gpu_correctness as gpu_bandwidth with:
+    output:
+        experiment.result("gpu_bandwidth"),
+    log:
+        experiment.log("gpu_bandwidth"),
+    threads: workflow.cores
+
+
+# Find the length at which naive attention really runs out of memory.
+use rule gpu_correctness as gpu_memory with:
+    output:
+        experiment.result("gpu_memory"),
+    log:
+        experiment.log("gpu_memory"),
+    threads: workflow.cores
+
+
+# Count the bytes that cross HBM's bus, with the hardware's own counters.
+use rule gpu_correctness as gpu_traffic with:
+    output:
+        experiment.result("gpu_traffic"),
+    log:
+        experiment.log("gpu_traffic"),
+    threads: workflow.cores
+
+
+# Draw every figure, as SVG and PNG.
+use rule correctness as figures with:
     input:
         experiment.read_by("figures"),
     output:
         experiment.figures,
     log:
         experiment.log("figures"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.figures {params.arguments} > {log}"
 
 
-rule report:
-    """Write the tables, the verdicts on the claims and the exercises' answers."""
+# Write the tables, the verdicts on the claims and the exercises' answers.
+use rule correctness as report with:
     input:
         experiment.read_by("report"),
     output:
         experiment.report,
     log:
         experiment.log("report"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.report {params.arguments} > {log}"
 
 
-rule verdict:
-    """Stop with a message where an implementation fails the gate, once the report is there."""
+# Stop with a message where an implementation fails the gate, once the report is there.
+use rule correctness as verdict with:
     input:
         ancient(experiment.report[0]),
         experiment.read_by("verdict"),
@@ -161,9 +214,3 @@ rule verdict:
         experiment.result("verdict"),
     log:
         experiment.log("verdict"),
-    conda:
-        "envs/tiled-attention.yaml"
-    params:
-        arguments=experiment.arguments,
-    shell:
-        "python -m tiled_attention.steps.verdict {params.arguments} > {log}"

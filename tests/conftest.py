@@ -1,4 +1,4 @@
-"""Every implementation of config/implementation/, called the same way by the tests."""
+"""Every implementation of config/implementation/ that runs on a CPU, called the same way."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,18 +12,20 @@ from torch import Tensor
 
 from tiled_attention.build import build
 
-IMPLEMENTATIONS = Path(__file__).resolve().parents[1] / "config" / "implementation"
+CONFIGURED = Path(__file__).resolve().parents[1] / "config" / "implementation"
+IMPLEMENTATIONS = {path.stem: OmegaConf.load(path) for path in sorted(CONFIGURED.glob("*.yaml"))}
+ON_CPU = {
+    name: node for name, node in IMPLEMENTATIONS.items() if "cpu" in node.get("_devices_", ["cpu"])
+}
 
 settings.register_profile("repeatable", max_examples=30, deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 
-@pytest.fixture(
-    scope="session", params=sorted(IMPLEMENTATIONS.glob("*.yaml")), ids=lambda path: path.stem
-)
+@pytest.fixture(scope="session", params=ON_CPU.values(), ids=ON_CPU)
 def options(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The options of one implementation, `_target_` included."""
-    return OmegaConf.to_container(OmegaConf.load(request.param))
+    return OmegaConf.to_container(request.param)
 
 
 @pytest.fixture(scope="session")

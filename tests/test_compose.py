@@ -7,7 +7,8 @@ from omegaconf import OmegaConf
 
 from tiled_attention.build import build
 from tiled_attention.compose import CONFIG_DIR, ConfigError, composed
-from tiled_attention.config import Config, options, readme
+from tiled_attention.config import Config
+from tiled_attention.options import options, readme
 from tiled_attention.sources import ROOT
 
 
@@ -48,10 +49,12 @@ BAD = [
         "cpu_timing.block_sweep.implementation = 'sdpa'",
     ),
     ("crossover.fitted_lengths=[3]", "crossover.fitted_lengths: [3] not among"),
-    ("crossover.baseline=nope", "crossover.baseline = 'nope': no such implementation"),
-    ("crossover.baseline=sdpa", "crossover.baseline = 'sdpa': only 'naive' is accepted"),
+    ("crossover.baseline=sdpa", "Could not override 'crossover.baseline'"),
     ("crossover.resamples=3", "crossover.resamples = 3"),
-    ("subject=nope", "subject = 'nope': no such implementation; there are: naive"),
+    (
+        "subject=nope",
+        "subject = 'nope': no such implementation; there are: flash_attention_4, flex, naive",
+    ),
     ("problem.dtype=float8", "problem.dtype = 'float8': should be 'float32', 'bfloat16' or"),
     ("problem.causal=on", "problem.causal = 'on'"),
     ("problem.heads=true", "problem.heads = True: should be a valid integer"),
@@ -75,7 +78,28 @@ BAD = [
     ("platform=123e4", "platform = 1230000.0: should be text"),
     ("platform=true", "platform = True: should be text"),
     ("platform=null", "platform = None: should be text"),
-    ("a=[", "viable alternative"),
+    ("a=[", "override 'a=[': cannot be read; accepted: key=value, as in"),
+    ("foo", "override 'foo': cannot be read; accepted: key=value, as in"),
+    ("implementation=null", "in: implementation=null"),
+    ("experiment=null", "in: experiment=null"),
+    ("device=3", "in: device=3"),
+    ("hydra=3", "in: hydra=3"),
+    ("=3", "in: =3"),
+    ("@x=3", "in: @x=3"),
+    ("byte_arithmetic.fit.heads=[1,1]", "byte_arithmetic.fit.heads: [1] given more than once"),
+    ("correctness.block_sizes=[64,64]", "correctness.block_sizes: [64] given more than once"),
+    ("correctness.seeds=[1,1]", "correctness.seeds: [1] given more than once"),
+    ("gate_sensitivity.seeds=[2,2]", "gate_sensitivity.seeds: [2] given more than once"),
+    (
+        "correctness.hard_case_dtypes=[float16,float16]",
+        "correctness.hard_case_dtypes: ['float16'] given more than once",
+    ),
+    ("implementations.tiled._target_=tiled_attention..tiled.X", "no module tiled_attention..t"),
+    ("platform=" + "a" * 81, "should have at most 80 characters"),
+    ("cpu_timing.sampling.seconds=inf", "cpu_timing.sampling.seconds = inf: should be less"),
+    ("cpu_timing.sampling.seconds=nan", "cpu_timing.sampling.seconds = nan"),
+    ("cpu_timing.sampling.resamples=2000000", "should be less than or equal to 1000000"),
+    ("cpu_timing.sampling.resamples=10", "should be greater than or equal to 100"),
 ]
 
 

@@ -7,9 +7,10 @@ import pytest
 from annotated_types import Ge, Gt, Lt
 
 from tiled_attention.compose import ConfigError, composed
-from tiled_attention.config import Dtype, Name, _type_name, options
+from tiled_attention.config import Dtype, Name
+from tiled_attention.options import _type_name, options
 
-GROUPS = ("implementations", "devices")
+GROUPS = ("implementations", "devices", "machines")
 OPTIONS = options()
 
 

@@ -81,6 +81,13 @@ def test_rising_times_have_no_floor() -> None:
     assert fitted(lambda length: 1 + 1e-3 * length, LENGTHS, block_size=64).floor == 0
 
 
+def test_a_large_fixed_cost_is_no_floor() -> None:
+    lengths = (512, 1024, 2048, 4096)
+    found = fitted(lambda length: 10 + 4e-7 * length**2, lengths)
+    assert (found.floor, found.fixed) == (0, pytest.approx(10))
+    assert found.quadratic == pytest.approx(4e-7)
+
+
 def test_neighbouring_lengths_alone_make_no_floor() -> None:
     quadratic = fitted(lambda length: 1e-6 * length**2, (500, 510, 520, 1000, 2000))
     assert quadratic.floor == 0

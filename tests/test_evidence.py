@@ -7,7 +7,8 @@ import pytest
 
 from tiled_attention import plan as planning
 from tiled_attention.evidence import Evidence
-from tiled_attention.plan import MEASURED, Plan, make_plan
+from tiled_attention.pipeline import MEASURED
+from tiled_attention.plan import Plan, make_plan
 from tiled_attention.store import StoreError, write
 
 
@@ -23,11 +24,11 @@ def complete(plan: Plan) -> None:
         table = pd.DataFrame({"version": [planned.version], "ms": [1.5]})
         tables = {"result": table, "more": table} if planned.step == "peak_memory" else {}
         record = {"step": planned.step, "ended": "2026-01-01T00:00:00+00:00"}
-        write(planned.folder(plan.platform), {"result": table} | tables, record)
+        write(planned.folder, {"result": table} | tables, record)
 
 
 def test_results_of_all_implementations_are_put_together(results: Path) -> None:
-    plan = make_plan([])
+    plan = make_plan(["gpu=cuda"])
     complete(plan)
     tables = Evidence(plan).tables
     assert list(tables) == list(MEASURED)
@@ -46,7 +47,7 @@ def versions_of(plan: Plan) -> list[str]:
 def test_a_missing_result_is_named(results: Path) -> None:
     plan = make_plan([])
     complete(plan)
-    lost = plan.results["crossover"][0].folder(plan.platform)
+    lost = plan.results["crossover"][0].folder
     (lost / "provenance.json").unlink()
     with pytest.raises(StoreError, match="is not there") as caught:
         _ = Evidence(plan).tables
@@ -56,7 +57,7 @@ def test_a_missing_result_is_named(results: Path) -> None:
 def test_a_damaged_result_is_named(results: Path) -> None:
     plan = make_plan([])
     complete(plan)
-    damaged = plan.results["cpu_timing"][0].folder(plan.platform) / "result.csv"
+    damaged = plan.results["cpu_timing"][0].folder / "result.csv"
     damaged.write_text("version,ms\nx,1.0\n")
     with pytest.raises(StoreError, match=r"result\.csv is damaged"):
         _ = Evidence(plan).tables

@@ -86,6 +86,18 @@ def test_outright_failures(change: Callable[..., Any], status: str) -> None:
     assert row["status"].startswith(status)
 
 
+def test_a_changed_mask_fails() -> None:
+    @dataclass(frozen=True)
+    class Overwrites(Naive):
+        def __call__(self, *tensors: Tensor, mask: Tensor, **call: Any) -> Tensor:
+            output = super().__call__(*tensors, mask=mask, **call)
+            mask.logical_not_()
+            return output
+
+    row = judge(Overwrites(), replace(CASE, hidden="later rows"))
+    assert row == {"passed": False, "status": "failed: changed its arguments"}
+
+
 def test_unsupported_case_is_skipped_and_not_called() -> None:
     row = judge(Stub(change=fail, reason="no such head size"), CASE)
     assert row == {"passed": None, "status": "skipped: no such head size"}
@@ -94,7 +106,7 @@ def test_unsupported_case_is_skipped_and_not_called() -> None:
 def test_case_that_does_not_fit_is_skipped_and_not_called(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(judging, "available_bytes", lambda: 10**9)
+    monkeypatch.setattr(judging, "available_bytes", lambda device: 10**9)
     row = judge(Stub(change=fail, peak=2 * 10**9), CASE)
     assert row["passed"] is None
     assert row["status"] == "skipped: needs 2.0 GB, 1.0 GB are available"
@@ -103,7 +115,7 @@ def test_case_that_does_not_fit_is_skipped_and_not_called(
 
 def test_arguments_count_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = 2 * 64 * 4 * (40 + 50 + 50)
-    monkeypatch.setattr(judging, "available_bytes", lambda: arguments + 999)
+    monkeypatch.setattr(judging, "available_bytes", lambda device: arguments + 999)
     assert too_large(Stub(peak=999), CASE) is None
     assert too_large(Stub(peak=1000), CASE) is not None
 

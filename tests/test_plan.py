@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tiled_attention.plan import FIGURES, MEASURED, make_plan
+from tiled_attention.pipeline import FIGURES, MEASURED
+from tiled_attention.plan import make_plan
 from tiled_attention.sources import ROOT
 
 PRINT_VERSIONS = """
@@ -144,9 +145,18 @@ def test_commands_can_be_pasted() -> None:
     plan = make_plan(overrides)
     words = shlex.split(plan.command("crossover"))
     assert words == ["python", "-m", "tiled_attention.steps.crossover", *overrides]
-    *_, value = shlex.split(plan.command(None))
-    assert json.loads(value.removeprefix("overrides=")) == overrides
+    *words, value = shlex.split(plan.command(None))
+    assert words == ["snakemake", "--cores", "4", "--config", "platform=elsewhere"]
+    assert json.loads(value.removeprefix("overrides=")) == overrides[1:]
     assert make_plan([]).command(None) == "snakemake --cores 4"
+
+
+def test_a_version_that_is_not_planned_is_a_key_error() -> None:
+    plan = make_plan([])
+    planned = plan.results["correctness"][1]
+    assert plan.find("correctness", planned.version) is planned
+    with pytest.raises(KeyError):
+        plan.find("correctness", "0" * 12)
 
 
 def test_measured_steps_come_before_what_reads_them() -> None:

@@ -62,6 +62,9 @@ def test_a_result_is_made_once(copy: Path) -> None:
         (["nothing=1"], "nothing"),
         (["--multirun"], "--multirun"),
         (["experiment=nope"], "experiment/nope"),
+        (["--cfg", "job", "cpu_timing.lengths=[-1]"], "cpu_timing.lengths[0] = -1"),
+        (["--cfg", "job", "~platform"], "platform: a value must be given"),
+        (["implementation=null"], "in: implementation=null"),
     ],
 )
 def test_bad_input_is_one_line(copy: Path, arguments: list[str], said: str) -> None:

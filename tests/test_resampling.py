@@ -69,7 +69,7 @@ def test_floor_is_found_once_and_kept() -> None:
     """A resample whose shortest lengths differ by chance is fitted with the same terms."""
     table = samples()
     shortest = table["length"] < 2048
-    table.loc[shortest, "ms"] = np.random.default_rng(0).normal(5, 1, size=shortest.sum())
+    table.loc[shortest, "ms"] = np.random.default_rng(0).normal(2, 0.3, size=shortest.sum())
     table["block_size"] = np.nan
     fitted = Fitted(table, LENGTHS, "tiled")
     assert fitted.flat == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tiled_attention import sources
-from tiled_attention.plan import RENDERED, STEPS
+from tiled_attention.pipeline import RENDERED, STEPS
 
 LOADED = """
 import importlib, json, sys
@@ -104,6 +104,15 @@ def test_data_beside_a_module_counts_for_it(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "name", [".used.py.swp", "used.py~", "#used.py#", ".data.yaml", "data.yaml.orig", "notes.txt"]
+)
+def test_leftovers_of_editors_do_not_count(package: Path, name: str) -> None:
+    before = found_in(package)
+    (package / "deep" / name).write_bytes(b"\0")
+    assert found_in(package) == before
+
+
+@pytest.mark.parametrize(
     ("line", "imported"),
     [
         ("import tiled_attention.other as another", {"other.py"}),
@@ -154,6 +163,19 @@ def test_constructor_options_come_from_the_source() -> None:
         (f"{module}.nope.Naive", "no module"),
         ("os.system", "must lie in tiled_attention"),
         ("Tiled", "must lie in tiled_attention"),
+        ("tiled_attention..implementations.naive.Naive", "no module"),
     ):
         with pytest.raises(sources.SourceError, match=reason):
             sources.constructor_options(target)
+
+
+def test_inherited_options_count(package: Path) -> None:
+    (package / "other.py").write_text("class Base:\n    block_size: int = 64\n")
+    (package / "step.py").write_text(
+        "from tiled_attention.other import Base as Common\n"
+        "class Middle(Common):\n    stages: int = 2\n"
+        "class Last(Middle):\n    warps: int = 4\n"
+    )
+    sources._parse.cache_clear()
+    found = sources.constructor_options("tiled_attention.step.Last")
+    assert found == {"block_size": "int", "stages": "int", "warps": "int"}

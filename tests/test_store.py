@@ -41,12 +41,28 @@ def test_written_and_read(tmp_path: Path) -> None:
 
 
 TEXTS = ["00123", "123e456", "695e0514", "NA", "nan", "1e5", "1_0", "true", "with, comma", 'a "b"']
+TEXTS += ["carriage\rreturn", "two\nlines", "both\r\nends", " spaces ", "\u00e9\u4e2d"]
 
 
-@pytest.mark.parametrize("column", store.TEXT_COLUMNS)
-def test_text_is_kept_byte_for_byte(tmp_path: Path, column: str) -> None:
-    stored = store.write(tmp_path / "v", {"result": pd.DataFrame({column: TEXTS})}, RECORD)
-    assert list(stored.table()[column]) == TEXTS
+def test_text_is_kept_byte_for_byte(tmp_path: Path) -> None:
+    table = pd.DataFrame({"any": TEXTS, "number": range(len(TEXTS))})
+    stored = store.write(tmp_path / "v", {"result": table}, RECORD)
+    assert list(stored.table()["any"]) == TEXTS
+    assert list(stored.table()["number"]) == list(range(len(TEXTS)))
+
+
+def test_text_that_looks_like_numbers_stays_text(tmp_path: Path) -> None:
+    table = pd.DataFrame({"version": ["001", "1e5"], "missing": ["7", None], "none": [None] * 2})
+    read = store.write(tmp_path / "v", {"result": table}, RECORD).table()
+    assert list(read["version"]) == ["001", "1e5"]
+    assert read["missing"][0] == "7"
+    assert read["missing"].isna().tolist() == [False, True]
+    assert read["none"].isna().all()
+
+
+def test_a_table_without_columns_is_empty_when_read(tmp_path: Path) -> None:
+    stored = store.write(tmp_path / "v", {"result": TABLE, "account": pd.DataFrame([])}, RECORD)
+    assert stored.tables()["account"].empty
 
 
 @given(st.lists(st.floats(allow_nan=False, width=64), min_size=1))
@@ -101,6 +117,9 @@ def test_what_is_left_of_a_lost_result_is_replaced(tmp_path: Path, left: list[st
         (lambda folder: (folder / "result.csv").unlink(), "result.csv cannot be read"),
         (lambda folder: (folder / "provenance.json").write_text("{"), "provenance.json cannot"),
         (lambda folder: (folder / "provenance.json").unlink(), "provenance.json cannot be read"),
+        (lambda folder: (folder / "provenance.json").write_text("[]"), "it names no files"),
+        (lambda folder: (folder / "provenance.json").write_text("{}"), "it names no files"),
+        (lambda folder: (folder / "provenance.json").write_text('{"files": 3}'), "no files"),
     ],
 )
 def test_damage_is_named_in_one_line(tmp_path: Path, damage: object, message: str) -> None:
@@ -113,22 +132,27 @@ def test_damage_is_named_in_one_line(tmp_path: Path, damage: object, message: st
 
 def test_killed_writers_leave_nothing_half_written(tmp_path: Path) -> None:
     generator = random.Random(0)
-    for _ in range(10):
+    begun = time.perf_counter()
+    table = pd.DataFrame({"ms": range(20000)})
+    store.write(tmp_path / "first", {"result": table, "samples": table}, {})
+    one_write = time.perf_counter() - begun
+    for number in range(10):
+        folder = tmp_path / str(number)
         writer = subprocess.Popen(
-            [sys.executable, "-c", WRITE_FOR_EVER, str(tmp_path)],
+            [sys.executable, "-c", WRITE_FOR_EVER, str(folder)],
             env=os.environ | {"PYTHONPATH": str(store.ROOT / "src")},
             stdout=subprocess.PIPE,
         )
         assert writer.stdout is not None
         writer.stdout.readline()
-        time.sleep(generator.uniform(0.0, 0.15))
+        time.sleep(one_write * generator.uniform(0.0, 4.0))
         writer.send_signal(signal.SIGKILL)
         writer.wait()
-        for folder in tmp_path.glob("[!.]*"):
-            assert store.exists(folder)
-            assert len(store.Stored(folder).table("samples")) == 20000
-    assert len(list(tmp_path.glob("[!.]*"))) > 3
-    assert list(tmp_path.glob(".*")), "no writer was killed in the middle"
+        for written in folder.glob("[!.]*"):
+            assert store.exists(written)
+            assert len(store.Stored(written).table("samples")) == 20000
+    assert len(list(tmp_path.glob("*/[!.]*"))) > 3
+    assert list(tmp_path.glob("*/.*")), "no writer was killed in the middle"
 
 
 WRITE_ONE = """

@@ -18,7 +18,7 @@ import pytest
 from tqdm import tqdm
 
 from tiled_attention import timing
-from tiled_attention.timing import exclusive, interleaved, no_garbage_collection
+from tiled_attention.timing import TooSlowError, exclusive, interleaved, no_garbage_collection
 
 Costs = dict[str, float]
 
@@ -88,6 +88,17 @@ def test_times_are_those_of_the_calls_alone(clock: Clock, monkeypatch: pytest.Mo
     assert [s["ms"] for s in samples if s["name"] == "b"] == pytest.approx([250] * 4)
     starts = [s["elapsed_s"] for s in samples]
     assert starts == pytest.approx([0, 0.125, 0.375, 0.625, 0.75, 0.875, 1.125, 1.375])
+
+
+@pytest.mark.parametrize(("max_seconds", "called"), [(1.9, "a"), (3.9, "ab")])
+def test_rounds_that_would_take_too_long_are_not_begun(
+    clock: Clock, max_seconds: float, called: str
+) -> None:
+    functions = {name: clock.spending(name, 0.5) for name in "ab"}
+    limits = {"min_rounds": 4, "max_rounds": 9, "seconds": 1, "max_seconds": max_seconds}
+    with pytest.raises(TooSlowError, match="4 rounds take over"):
+        interleaved(functions, lambda number: ("inputs",), progress=tqdm(disable=True), **limits)
+    assert "".join(name for name, *_ in clock.calls) == called
 
 
 def test_making_inputs_is_not_timed(clock: Clock) -> None:

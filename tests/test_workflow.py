@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -69,14 +70,35 @@ def test_a_name_is_refused_or_reaches_hydra_as_it_is(name: str) -> None:
 def test_a_job_is_told_its_implementation() -> None:
     experiment = workflow.Experiment({"overrides": ["cpu_timing.seed=1"]}, cores=4)
     planned = experiment.plan.results["correctness"][-1]
-    output = [str(Path("results", "local", "correctness", planned.version, "result.csv"))]
-    wildcards = {"version": planned.version}
-    wildcards = SimpleNamespace(version=planned.version, keys=wildcards.keys)
-    assert (
-        experiment.arguments(wildcards, output) == f"cpu_timing.seed=1 subject={planned.subject}"
+    output = experiment.result("correctness")
+    program = "python -m tiled_attention.steps"
+    assert experiment.command({"version": planned.version}, output) == (
+        f"{program}.correctness cpu_timing.seed=1 subject={planned.subject}"
     )
-    nothing = SimpleNamespace(keys=list)
-    assert experiment.arguments(nothing, ["x"]) == "cpu_timing.seed=1"
+    for step in ("cpu_timing", "crossover", "verdict"):
+        command = experiment.command({}, experiment.result(step))
+        assert command == f"{program}.{step} cpu_timing.seed=1"
+    assert experiment.command({}, experiment.figures) == f"{program}.figures cpu_timing.seed=1"
+    assert experiment.command({}, experiment.report) == f"{program}.report cpu_timing.seed=1"
+
+
+def test_a_gpu_job_is_told_its_own_platform_of_many() -> None:
+    experiment = workflow.Experiment({"platforms": ["h200", "a100"]}, cores=4)
+    wildcards = SimpleNamespace(platform="a100")
+    command = experiment.command(vars(wildcards), experiment.result("gpu_timing"))
+    assert command.endswith("""gpu_timing 'platforms=["h200","a100"]' 'platforms=["a100"]'""")
+    read = experiment.read_by("gpu_timing")(wildcards)
+    assert len(read) == len(experiment.plan.results["gpu_correctness"]) / 2
+    assert all(path.startswith("results/a100/gpu_correctness/") for path in read)
+    (alone,) = composed(shlex.split(command)[3:]).platforms
+    assert alone == "a100"
+
+
+def test_a_gpu_job_asks_for_what_its_platform_says() -> None:
+    experiment = workflow.Experiment({}, cores=4)
+    of_platform = experiment.gpu_resources["gpu_model"]
+    assert of_platform(SimpleNamespace(platform="a100")) == "a100"
+    assert of_platform(SimpleNamespace(platform="local")) == ""
 
 
 NASTY = [
@@ -100,7 +122,8 @@ def test_nasty_text_reaches_a_step_as_it_is(tmp_path: Path) -> None:
     experiment = workflow.Experiment({"overrides": overrides}, cores=4)
     names = [device.name for device in experiment.plan.config.devices.values()]
     assert sorted(names) == sorted(NASTY)
-    arguments = experiment.arguments(SimpleNamespace(keys=list), ["x"])
+    command = experiment.command({}, experiment.result("crossover"))
+    arguments = command.removeprefix("python -m tiled_attention.steps.crossover ")
     done = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {arguments}"],
         cwd=tmp_path,

@@ -26,14 +26,16 @@ class Case:
     block_size: int | None = None  # of the implementation; None keeps its own
     inputs: str = "normal"
     hidden: str = "nothing"
+    last_batch_only: bool = False  # compare the last sequence of the batch alone
 
-    def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query, key and value, from the seed alone."""
-        generator = torch.Generator().manual_seed(self.seed)
+    def tensors(self, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor]:
+        """Return query, key and value, from the seed and the kind of device alone."""
+        generator = torch.Generator(device).manual_seed(self.seed)
 
         def normal(heads: int, length: int) -> Tensor:
             shape = (self.batch, heads, length, self.head_dim)
-            return torch.randn(shape, generator=generator).to(getattr(torch, self.dtype))
+            numbers = torch.randn(shape, generator=generator, device=device)
+            return numbers.to(getattr(torch, self.dtype))
 
         query = normal(self.heads, self.length_q)
         key = normal(self.heads_kv, self.length_kv)
@@ -55,11 +57,12 @@ class Case:
             )
         return 4 * self.batch * self.heads * pairs * self.head_dim
 
-    def without_data(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query, key and value on the meta device: shapes and dtype only."""
+    def without_data(self, device: str = "cpu") -> tuple[Tensor, Tensor, Tensor]:
+        """Return query, key and value of the right shape, dtype and device that hold one row."""
         dtype = getattr(torch, self.dtype)
+        row = torch.empty(self.head_dim, dtype=dtype, device=device)
         return tuple(  # type: ignore[return-value]
-            torch.empty(self.batch, heads, length, self.head_dim, dtype=dtype, device="meta")
+            row.expand(self.batch, heads, length, self.head_dim)
             for heads, length in (
                 (self.heads, self.length_q),
                 (self.heads_kv, self.length_kv),
@@ -141,6 +144,20 @@ HEAD_DIMS = (8, 16, 32, 40, 64, 80, 96, 128, 256)
 RAGGED = ((15, 17), (16, 16), (17, 15), (1, 137), (137, 1), (137, 63), (64, 65), (63, 137))
 UNEQUAL = ((2, 5), (5, 2), (1, 8), (8, 8), (64, 137), (137, 64))
 SHORT = (1, 2, 8)
+
+
+def offsets_case() -> Iterator[Case]:
+    """Yield the case whose element offsets pass 2**31, for a GPU with the memory for it."""
+    yield Case(
+        "offsets past 2**31",
+        dtype="bfloat16",
+        batch=257,
+        heads=32,
+        heads_kv=32,
+        length_q=4096,
+        length_kv=4096,
+        last_batch_only=True,
+    )
 
 
 def hard_cases(dtypes: Iterable[str]) -> Iterator[Case]:

@@ -1,5 +1,6 @@
 """From overrides to a checked `Config`; whatever is wrong becomes one line in a `ConfigError`."""
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -8,7 +9,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter, ValidationError
@@ -17,13 +18,18 @@ from tiled_attention.config import Config
 from tiled_attention.sources import ROOT, SourceError, constructor_options
 
 CONFIG_DIR = ROOT / "config"
-GROUPS_TAKEN_WHOLE = ("implementation", "device")
+DEVICES = ("cpu", "cuda")  # an implementation's `_devices_`; the first where it has none
+GROUPS_TAKEN_WHOLE = ("implementation", "device", "machine")
 # Values that follow another key by interpolation: a fault is told of the key that is followed.
 FOLLOWING = (
     "correctness.timed",
     "peak_memory.problem",
     "cpu_timing.problem",
     "peak_memory.lengths",
+    "gpu_correctness.grid",
+    "gpu_correctness.problem",
+    "gpu_timing.problem.",
+    "gpu_traffic.grid",
 )
 
 
@@ -54,8 +60,15 @@ def composed(overrides: Sequence[str]) -> Config:
             if missing:
                 raise ConfigError(f"{', '.join(sorted(missing))}: a value must be given")
             return checked(OmegaConf.to_container(node, resolve=True))
+    except OverrideParseException as error:
+        raise ConfigError(
+            f"override {error.override!r}: cannot be read; accepted: key=value, as in "
+            f"cpu_timing.lengths=[512,1024] ({error.message.splitlines()[0]})"
+        ) from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(one_line(str(error))) from None
+    except ValueError as error:  # Hydra's for a group that is given no file's name
+        raise ConfigError(f"{one_line(str(error))} in: {' '.join(overrides)}") from None
 
 
 def checked(values: Any) -> Config:
@@ -94,7 +107,8 @@ def _explain(error: Any) -> str:
     if error["type"] in ("missing", "missing_argument"):
         return f"{key}: a value must be given"
     given = "" if isinstance(error["input"], dict | list) else f" = {error['input']!r}"
-    message = error["msg"][0].lower() + error["msg"][1:]
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
     if error["type"] == "string_type":
         message = f"should be text; where a name reads as a number, quote it: {key}='\"...\"'"
     return f"{key}{given}: {message.removeprefix('input ')}".replace("\n", " ")
@@ -118,27 +132,38 @@ def _check_implementations(config: Config) -> None:
             accepted = constructor_options(target)
         except SourceError as error:
             raise ConfigError(f"{key}._target_ = {target!r}: {error}") from None
+        devices = options.get("_devices_", [])
+        if not isinstance(devices, list) or not set(map(str, devices)) <= set(DEVICES):
+            raise ConfigError(f"{key}._devices_ = {devices!r}: should be a list of cpu and cuda")
         for option, value in options.items():
-            if option == "_target_":
+            if option in ("_target_", "_devices_"):
                 continue
             if option not in accepted:
                 known = ", ".join(sorted(accepted)) or "none"
                 raise ConfigError(f"{key}.{option}: no such option of {target}; it has: {known}")
+            if accepted[option].startswith("Literal["):
+                choices = ast.literal_eval(accepted[option].removeprefix("Literal"))
+                if value not in choices:
+                    known = ", ".join(choices)
+                    raise ConfigError(f"{key}.{option} = {value!r}: accepted: {known}")
             if accepted[option] == "int" and (type(value) is not int or value < 1):
                 raise ConfigError(f"{key}.{option} = {value!r}: should be an integer >= 1")
 
 
 def _check_names(config: Config) -> None:
     names = ", ".join(config.implementations)
-    for key, name in (
-        ("subject", config.subject),
-        ("crossover.baseline", config.crossover.baseline),
-    ):
-        if name is not None and name not in config.implementations:
-            raise ConfigError(f"{key} = {name!r}: no such implementation; there are: {names}")
-    if config.crossover.baseline != "naive":  # timings hold ratios to naive only
-        baseline = config.crossover.baseline
-        raise ConfigError(f"crossover.baseline = {baseline!r}: only 'naive' is accepted")
+    if config.subject is not None and config.subject not in config.implementations:
+        raise ConfigError(
+            f"subject = {config.subject!r}: no such implementation; there are: {names}"
+        )
+    unknown = [name for name in config.platforms if name not in config.machines]
+    if unknown:
+        raise ConfigError(
+            f"platforms: no config/machine/{unknown[0]}.yaml; there are: "
+            f"{', '.join(config.machines)}"
+        )
+    if config.platforms and config.gpu == "none":
+        raise ConfigError("platforms: they are for the GPU's steps, which gpu=none leaves out")
     sweep = config.cpu_timing.block_sweep
     swept = config.implementations.get(sweep.implementation, {})
     if sweep.block_sizes and "block_size" not in swept:
@@ -151,20 +176,28 @@ def _check_names(config: Config) -> None:
         raise ConfigError(
             f"crossover.fitted_lengths: {unseen} not among cpu_timing.lengths, so never timed"
         )
-    for key, lengths in (
-        ("cpu_timing.lengths", config.cpu_timing.lengths),
-        ("crossover.fitted_lengths", config.crossover.fitted_lengths),
-        ("peak_memory.lengths", config.peak_memory.lengths),
-        ("byte_arithmetic.table.lengths", config.byte_arithmetic.table.lengths),
-        ("correctness.seeds", config.correctness.seeds),
-        ("cpu_timing.block_sweep.block_sizes", sweep.block_sizes),
+    for step, sampling in (
+        ("cpu_timing", config.cpu_timing.sampling),
+        ("gpu_timing", config.gpu_timing.sampling),
     ):
-        repeated = sorted({length for length in lengths if lengths.count(length) > 1})
-        if repeated:
-            raise ConfigError(f"{key}: {repeated} given more than once")
-    sampling = config.cpu_timing.sampling
-    if sampling.min_rounds > sampling.max_rounds:
-        raise ConfigError(
-            f"cpu_timing.sampling.min_rounds = {sampling.min_rounds}: "
-            f"should be at most max_rounds = {sampling.max_rounds}"
-        )
+        if sampling.min_rounds > sampling.max_rounds:
+            raise ConfigError(
+                f"{step}.sampling.min_rounds = {sampling.min_rounds}: "
+                f"should be at most max_rounds = {sampling.max_rounds}"
+            )
+    grid = config.gpu_timing.grid
+    for key, whole, parts in (
+        ("lengths", grid.tokens, grid.lengths),
+        ("head_dims", grid.hidden, grid.head_dims),
+    ):
+        odd = [part for part in parts if whole % part]
+        if odd:
+            raise ConfigError(f"gpu_timing.grid.{key}: {odd} do not divide {whole}")
+    traffic = config.gpu_traffic
+    for key, chosen, known in (
+        ("lengths", traffic.lengths, grid.lengths),
+        ("head_dim", [traffic.head_dim], grid.head_dims),
+    ):
+        absent = [it for it in chosen if it not in known]
+        if absent:
+            raise ConfigError(f"gpu_traffic.{key}: {absent} not among {known}")

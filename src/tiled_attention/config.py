@@ -1,25 +1,44 @@
 """The experiment's options: every key, its type, its bounds and what it means.
 
 Values live in config/*.yaml; these dataclasses only check them. config/README.md is made from
-this file by `python -m tiled_attention.config`.
+this file by `python -m tiled_attention.options`.
 """
 
-from dataclasses import fields, is_dataclass
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar
 
-from annotated_types import Ge, Gt, Lt, MinLen
-from pydantic import ConfigDict, StringConstraints
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import AfterValidator, ConfigDict, StringConstraints
 from pydantic.dataclasses import dataclass
 
 STRICT = ConfigDict(extra="forbid", strict=True)
 
+Item = TypeVar("Item")
+
+
+def distinct(values: list[Item]) -> list[Item]:
+    """Return the values; raises ValueError for one that is given more than once."""
+    repeated = sorted({value for value in values if values.count(value) > 1}, key=str)
+    if repeated:
+        raise ValueError(f"{repeated} given more than once")
+    return values
+
+
 Count = Annotated[int, Ge(1)]
 Seed = Annotated[int, Ge(0), Lt(2**63)]
-Positive = Annotated[float, Gt(0)]
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Positive = Annotated[float, Gt(0), Le(1e6)]
+Level = Annotated[float, Gt(0), Lt(1)]
+Resamples = Annotated[int, Ge(100), Le(1_000_000)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+Names = Annotated[list[Name], AfterValidator(distinct)]
 Dtype = Literal["float32", "bfloat16", "float16"]
-Counts = Annotated[list[Count], MinLen(1)]
-Lengths = Annotated[list[Count], MinLen(1)]
+Counts = Annotated[list[Count], MinLen(1), AfterValidator(distinct)]
+CountsOrNone = Annotated[list[Count], AfterValidator(distinct)]
+Seeds = Annotated[list[Seed], MinLen(1), AfterValidator(distinct)]
+Dtypes = Annotated[list[Dtype], MinLen(1), AfterValidator(distinct)]
+Capabilities = Annotated[list[Literal[80, 90, 100]], MinLen(1), AfterValidator(distinct)]
+PaddedHeadDims = Annotated[
+    list[Literal[16, 32, 64, 128, 256]], MinLen(1), AfterValidator(distinct)
+]
 
 
 @dataclass(config=STRICT, frozen=True)
@@ -39,7 +58,7 @@ class BlockSweep:
 
     implementation: Annotated[Name, "the implementation swept"]
     length: Annotated[Count, "length of the sweep"]
-    block_sizes: Annotated[list[Count], "block sizes; empty for no sweep"]
+    block_sizes: Annotated[CountsOrNone, "block sizes; empty for no sweep"]
 
 
 @dataclass(config=STRICT, frozen=True)
@@ -47,11 +66,11 @@ class Correctness:
     """The gate: which problems every implementation must get right before it is timed."""
 
     length: Annotated[Count, "length of the article's check"]
-    seeds: Annotated[list[Seed], MinLen(1), "seeds of the check; the first is the article's row"]
+    seeds: Annotated[Seeds, "seeds of the check; the first is the article's row"]
     block_sizes: Annotated[Counts, "blocks of the check, for implementations that have them"]
-    hard_case_dtypes: Annotated[list[Dtype], MinLen(1), "element types of the hard cases"]
+    hard_case_dtypes: Annotated[Dtypes, "element types of the hard cases"]
     timed: Annotated[Problem, "the timed shape; follows `problem`"]
-    timed_lengths: Annotated[Lengths, "lengths of the timed shape; follows the timing step"]
+    timed_lengths: Annotated[Counts, "lengths of the timed shape; follows the timing step"]
     timed_sweep: Annotated[BlockSweep, "the timed block sweep; follows the timing step"]
     max_tflop: Annotated[Positive, "work limit of one FP64 reference; longer cases are skipped"]
 
@@ -60,15 +79,15 @@ class Correctness:
 class GateSensitivity:
     """Deliberately broken implementations that the gate must reject."""
 
-    dtypes: Annotated[list[Dtype], MinLen(1), "element types in which each fault is planted"]
-    seeds: Annotated[list[Seed], MinLen(1), "seeds of the problems"]
+    dtypes: Annotated[Dtypes, "element types in which each fault is planted"]
+    seeds: Annotated[Seeds, "seeds of the problems"]
 
 
 @dataclass(config=STRICT, frozen=True)
 class Table:
     """Lengths and the shape at which sizes are counted."""
 
-    lengths: Annotated[Lengths, "rows of the table"]
+    lengths: Annotated[Counts, "rows of the table"]
     batch: Annotated[Count, "sequences in a batch"]
     heads: Annotated[Count, "attention heads"]
     dtype: Annotated[Dtype, "element type of the scores"]
@@ -98,7 +117,7 @@ class PeakMemory:
     """Measured peak of all live tensors, beside each implementation's own account."""
 
     problem: Annotated[Problem, "the measured shape; follows `problem`"]
-    lengths: Annotated[Lengths, "lengths that are measured"]
+    lengths: Annotated[Counts, "lengths that are measured"]
 
 
 @dataclass(config=STRICT, frozen=True)
@@ -108,8 +127,8 @@ class Sampling:
     min_rounds: Annotated[Count, "at least so many"]
     max_rounds: Annotated[Count, "at most so many"]
     seconds: Annotated[Positive, "in between, until so many seconds have gone"]
-    confidence: Annotated[float, Gt(0), Lt(1), "level of every interval"]
-    resamples: Annotated[Count, "bootstrap resamples behind an interval"]
+    confidence: Annotated[Level, "level of every interval"]
+    resamples: Annotated[Resamples, "bootstrap resamples behind an interval"]
 
 
 @dataclass(config=STRICT, frozen=True)
@@ -117,21 +136,97 @@ class CpuTiming:
     """Wall-clock on the CPU."""
 
     problem: Annotated[Problem, "the timed shape; follows `problem`"]
-    lengths: Annotated[Lengths, "lengths that are timed"]
+    lengths: Annotated[Counts, "lengths that are timed"]
     block_sweep: Annotated[BlockSweep, "cost of one more block"]
     threads: Annotated[Count | None, "torch threads; null for all cores this process may use"]
+    max_seconds: Annotated[Positive, "a length whose min_rounds would take longer is skipped"]
     seed: Annotated[Seed, "of the random inputs, which are fresh in each round"]
     sampling: Annotated[Sampling, "when to stop"]
 
 
 @dataclass(config=STRICT, frozen=True)
-class Crossover:
-    """At which length does an implementation become faster than the baseline?"""
+class Grid:
+    """Shapes of equal work: batch = tokens / length, heads = hidden / head_dim."""
 
-    baseline: Annotated[Name, "the implementation that must be overtaken"]
-    fitted_lengths: Annotated[Lengths, "lengths that the cost models see"]
-    confidence: Annotated[float, Gt(0), Lt(1), "level of every interval"]
-    resamples: Annotated[Annotated[int, Ge(100)], "bootstrap refits behind an interval"]
+    lengths: Annotated[Counts, "sequence lengths"]
+    tokens: Annotated[Count, "batch x length"]
+    head_dims: Annotated[Counts, "elements of one query, key or value vector"]
+    hidden: Annotated[Count, "heads x head_dim"]
+    causal: Annotated[list[bool], MinLen(1), "hide keys later than the query"]
+    dtype: Annotated[Dtype, "element type"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class GpuCorrectness:
+    """The gate on the GPU."""
+
+    hard_case_dtypes: Annotated[Dtypes, "element types of the hard cases"]
+    grid: Annotated[Grid, "the timed shapes; follows the timing step"]
+    problem: Annotated[Problem, "the article's shape; follows `problem`"]
+    problem_lengths: Annotated[Counts, "its timed lengths; follows the timing step"]
+    max_tflop: Annotated[Positive, "work limit of one FP64 reference; longer cases are skipped"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class GpuTiming:
+    """Device time on the GPU."""
+
+    grid: Annotated[Grid, "shapes of equal work"]
+    problem: Annotated[Problem, "the article's shape; follows `problem`"]
+    problem_lengths: Annotated[Counts, "its lengths"]
+    matrix_size: Annotated[Count, "rows and columns of the product that measures the matrix rate"]
+    seed: Annotated[Seed, "of the random inputs, which are fresh in each round"]
+    sampling: Annotated[Sampling, "when to stop, for each shape"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class Bandwidth:
+    """Read bandwidth by working set."""
+
+    working_sets_kib: Annotated[Counts, "read by one core or multiprocessor, in KiB"]
+    samples: Annotated[Count, "of each working set"]
+    confidence: Annotated[Level, "level of every interval"]
+    resamples: Annotated[Resamples, "bootstrap resamples behind an interval"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class GpuMemory:
+    """The length at which naive attention really runs out."""
+
+    heads: Annotated[Counts, "numbers of heads for which it is sought"]
+    batch: Annotated[Count, "sequences in a batch"]
+    head_dim: Annotated[Count, "elements of one query, key or value vector"]
+    dtype: Annotated[Dtype, "element type"]
+    step: Annotated[Count, "it is found to within so many tokens"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class GpuTraffic:
+    """Bytes between HBM and the chip, by hardware counters."""
+
+    implementations: Annotated[Names, "whose calls are counted"]
+    grid: Annotated[Grid, "the timed shapes; follows the timing step"]
+    lengths: Annotated[Counts, "which of its lengths"]
+    head_dim: Annotated[Count, "which of its head_dims"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class KernelResources:
+    """What the Triton kernel takes of a GPU, found by compiling it; no GPU is needed."""
+
+    capabilities: Annotated[Capabilities, "compute capabilities: 90 for 9.0"]
+    dtypes: Annotated[Dtypes, "element types"]
+    head_dims: Annotated[PaddedHeadDims, "elements of one query, key or value vector"]
+    causal: Annotated[list[bool], MinLen(1), "hide keys later than the query"]
+
+
+@dataclass(config=STRICT, frozen=True)
+class Crossover:
+    """At which length does an implementation become faster than naive attention?"""
+
+    fitted_lengths: Annotated[Counts, "lengths that the cost models see"]
+    confidence: Annotated[Level, "level of every interval"]
+    resamples: Annotated[Resamples, "bootstrap refits behind an interval"]
     seed: Annotated[Seed, "of the bootstrap"]
 
 
@@ -144,91 +239,40 @@ class Device:
 
 
 @dataclass(config=STRICT, frozen=True)
+class Machine:
+    """A platform with a GPU: which one it must be, and how a cluster is asked for it."""
+
+    device: Annotated[str, MinLen(1), "part of the GPU's name, as the driver gives it"]
+    resources: Annotated[dict[str, str | int], "resources of the GPU's rules, for the executor"]
+
+
+@dataclass(config=STRICT, frozen=True)
 class Config:
     """The whole experiment."""
 
     platform: Annotated[Name, "where results and reports are kept: results/<platform>/"]
     subject: Annotated[Name | None, "one implementation, for steps that take one; null for all"]
+    platforms: Annotated[
+        Names, "where the GPU's steps run, by config/machine/; empty: on the platform itself"
+    ]
+    gpu: Annotated[
+        Literal["cuda", "interpreted", "none"] | None,
+        "what the GPU's steps run on; null: a GPU where there is one",
+    ]
     problem: Annotated[Problem, "the article's shape"]
     implementations: Annotated[dict[Name, dict[str, Any]], MinLen(1), "config/implementation/"]
     devices: Annotated[dict[Name, Device], "config/device/"]
+    machines: Annotated[dict[Name, Machine], "config/machine/"]
     correctness: Correctness
     gate_sensitivity: GateSensitivity
     byte_arithmetic: ByteArithmetic
     peak_memory: PeakMemory
     cpu_timing: CpuTiming
+    cpu_bandwidth: Bandwidth
+    gpu_correctness: GpuCorrectness
+    gpu_timing: GpuTiming
+    gpu_bandwidth: Bandwidth
+    gpu_memory: GpuMemory
+    gpu_traffic: GpuTraffic
+    kernel_resources: KernelResources
     crossover: Crossover
-
-
-def options(cls: type = Config, prefix: str = "") -> list[tuple[str, str, str]]:
-    """Return (key, type, meaning) of every option, depth first."""
-    rows: list[tuple[str, str, str]] = []
-    hints = get_type_hints(cls, include_extras=True)
-    for field in fields(cls):
-        hint = hints[field.name]
-        metadata = getattr(hint, "__metadata__", ())
-        meaning = next((part for part in metadata if isinstance(part, str)), "")
-        inner = get_args(hint)[0] if metadata else hint
-        key = f"{prefix}{field.name}"
-        if is_dataclass(inner):
-            rows.append((key, "section", meaning or (inner.__doc__ or "").splitlines()[0]))
-            follows = "follows" in meaning
-            rows += [] if follows else options(inner, f"{key}.")  # type: ignore[arg-type]
-        else:
-            rows.append((key, _type_name(hint), meaning))
-    return rows
-
-
-def _type_name(hint: Any) -> str:
-    """Return a reader's word for a type, bounds included."""
-    arguments = get_args(hint)
-    if hasattr(hint, "__metadata__"):
-        bounds = [_bound(part) for part in hint.__metadata__]
-        return " ".join([_type_name(arguments[0]), *filter(None, bounds)])
-    if getattr(hint, "__origin__", None) is Literal:
-        return " or ".join(arguments)
-    if getattr(hint, "__origin__", None) is list:
-        return f"list of {_type_name(arguments[0])}"
-    if getattr(hint, "__origin__", None) is dict:
-        return "group"
-    if type(None) in arguments:
-        return f"{_type_name(arguments[0])}, or null"
-    words = {int: "integer", float: "number", bool: "true or false", str: "text"}
-    return words.get(hint, getattr(hint, "__name__", str(hint)))
-
-
-def _bound(part: Any) -> str:
-    match part:
-        case Ge(ge=least):
-            return f">= {least}"
-        case Gt(gt=least):
-            return f"> {least}"
-        case Lt(lt=most):
-            return f"< {most if most < 2**62 else '2**63'}"
-        case StringConstraints():
-            return "of letters, digits, '_', '.', '-'"
-    return ""
-
-
-def readme() -> str:
-    """Return the text of config/README.md."""
-    lines = [
-        "# Options",
-        "",
-        "Made from src/tiled_attention/config.py by `python -m tiled_attention.config`.",
-        "Values are in config.yaml and experiment/; `implementation/` and `device/` hold one file",
-        "for each implementation and device, all of which are taken unless an experiment or an",
-        "override such as `implementation=[naive,tiled]` says otherwise.",
-        "Any option can be overridden: `snakemake --cores 4 --config "
-        "overrides='[\"cpu_timing.threads=2\"]'`,",
-        "or `python -m tiled_attention.steps.cpu_timing cpu_timing.threads=2` for one step.",
-        "",
-        "| option | accepted | meaning |",
-        "|---|---|---|",
-    ]
-    lines += [f"| `{key}` | {accepted} | {meaning} |" for key, accepted, meaning in options()]
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(readme(), end="")

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 FLAT_GROWTH = 1.15  # less growth than this over FLAT_STRIDE in length is no growth
 FLAT_STRIDE = 1.4
+FLOOR_NOISE = 0.05  # relative; medians of the same cost may be so far apart
 HORIZON = 1024  # look for crossings up to so many times the longest fitted length
 GRID_POINTS = 1000
 EQUAL = 0.01  # ratios this close to 1 over the whole range are no difference
@@ -43,6 +44,11 @@ class CostModel:
         cost = self.fixed + self.per_block * blocks + self.quadratic * lengths**2
         return np.maximum(self.floor, cost)
 
+    def worst_error(self, lengths: Sequence[float], times: Sequence[float]) -> float:
+        """Return the largest relative error at the valid points."""
+        length, time = valid_points(lengths, times)
+        return float(np.abs(self.time(length) / time - 1).max())
+
 
 def fit(
     lengths: Sequence[float],
@@ -52,13 +58,13 @@ def fit(
 ) -> CostModel:
     """Fit by non-negative least squares on relative errors (Lawson & Hanson 1974).
 
-    The `flat` shortest lengths make the floor; None counts them by `flat_points`.
+    The `flat` shortest lengths make the floor; None counts them by `dispatch_points`.
 
     Raises:
         NotEnoughDataError: fewer distinct lengths with a positive, finite time than terms.
     """
+    flat = dispatch_points(lengths, times, block_size) if flat is None else flat
     length, time = valid_points(lengths, times)
-    flat = flat_points(length, time) if flat is None else flat
     floor = float(np.median(time[:flat])) if flat else 0.0
     length, time = length[flat:], time[flat:]
     terms = {"quadratic": length**2}
@@ -82,6 +88,19 @@ def fit(
         floor=floor,
         block_size=block_size,
     )
+
+
+def dispatch_points(
+    lengths: Sequence[float], times: Sequence[float], block_size: float | None
+) -> int:
+    """Return how many of the shortest lengths measure dispatch: `flat_points`, or 0 where the
+    floor misses a length by more than noise and a fixed cost does better; raises as `fit`.
+    """
+    flat = flat_points(*valid_points(lengths, times))
+    floor, fixed = (
+        fit(lengths, times, block_size, each).worst_error(lengths, times) for each in (flat, 0)
+    )
+    return 0 if floor > max(fixed, FLOOR_NOISE) else flat
 
 
 def flat_points(length: Array, time: Array) -> int:

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import pandas as pd
 
-from tiled_attention.plan import MEASURED, Plan, Planned, Recorded
+from tiled_attention.pipeline import MEASURED
+from tiled_attention.plan import Plan, Planned, Recorded
 from tiled_attention.store import Stored, StoreError, exists, shown
 
 
@@ -36,22 +37,34 @@ class Evidence:
     def tables(self) -> dict[str, dict[str, pd.DataFrame]]:
         """Tables of this platform by step and name; those of all implementations put together.
 
+        A step that was planned on other platforms alone, as a GPU's may be, is not among them.
+
         Raises:
             StoreError: a planned result is missing or damaged.
         """
         return put_together(
-            self.stored(planned) for step in MEASURED for planned in self.plan.results[step]
+            self.stored(planned) for step in MEASURED for planned in self.planned_here(step)
         )
+
+    def planned_here(self, step: str) -> list[Planned]:
+        """Return a step's planned results on this platform."""
+        return [it for it in self.plan.results[step] if it.platform == self.plan.platform]
 
     def stored(self, planned: Planned) -> Stored:
         """Return the stored result; raises StoreError where it is missing."""
-        folder = planned.folder(self.plan.platform)
-        if not exists(folder):
+        if not exists(planned.folder):
             raise StoreError(
-                f"{planned.step}: {shown(folder)} is not there; run snakemake to make it"
+                f"{planned.step}: {shown(planned.folder)} is not there; run snakemake to make it"
             )
-        return Stored(folder)
+        return Stored(planned.folder)
 
     def beside(self, step: str) -> list[Recorded]:
-        """Return the results of other platforms for a step."""
-        return [it for it in self.plan.recorded if it.stored.step == step]
+        """Return a step's results on other platforms: planned in this run, then recorded ones."""
+        others = [it for it in self.plan.results[step] if it.platform != self.plan.platform]
+        planned = [Recorded(self.stored(it), current=True) for it in others]
+        return planned + [it for it in self.plan.recorded if it.stored.step == step]
+
+    def everywhere(self, step: str) -> list[Recorded]:
+        """Return a step's results on this platform, if any, and then on the others."""
+        own = [Recorded(self.stored(it), current=True) for it in self.planned_here(step)]
+        return own + self.beside(step)

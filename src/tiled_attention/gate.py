@@ -4,8 +4,9 @@ The criterion is relative, as in FlashAttention's own tests: the candidate may e
 as much as naive attention does in the same precision, both measured against FP64, plus a floor
 for cases in which naive attention happens to be nearly exact. "The same precision" is the most
 that the arithmetic allows: inputs and output in the candidate's dtype, everything between in
-FP32. A kernel that rounds its probabilities once to BF16 fits under that; one that errs three
-times as much as a healthy one does not.
+FP32, but for the probabilities on a GPU, whose matrix units take operands in that dtype. A
+kernel that rounds its probabilities once to BF16 fits under that; one that errs three times as
+much as a healthy one does not.
 """
 
 import math
@@ -56,7 +57,8 @@ class Truth:
 
     def judge(self, output: Tensor) -> Judgement:
         """Judge `output`, which must have the problem's shape and dtype. NaN never passes."""
-        error = largest_abs(output.double().cpu() - self.exact)
+        output = output.to(self.exact.device)
+        error = largest_abs(output.double() - self.exact)
         reference_error = largest_abs(self.same_precision.double() - self.exact)
         tolerance = RELATIVE * reference_error + self.floor
         return Judgement(
@@ -64,8 +66,8 @@ class Truth:
             reference_max_abs_error=reference_error,
             tolerance=tolerance,
             passed=error <= tolerance,  # False where the error is NaN
-            max_abs_difference=largest_abs(output.double().cpu() - self.same_precision.double()),
-            bitwise_equal=torch.equal(output.cpu(), self.same_precision.to(self.dtype)),
+            max_abs_difference=largest_abs(output.double() - self.same_precision.double()),
+            bitwise_equal=torch.equal(output, self.same_precision.to(self.dtype)),
         )
 
 
@@ -83,24 +85,24 @@ def truth(
     scale: float | None = None,
     mask: Tensor | None = None,
 ) -> Truth:
-    """Compute what the gate compares with, on the CPU, from the quantised inputs raised to FP64.
+    """Compute what the gate compares with, from the quantised inputs raised to FP64.
 
     Raises:
         ValueError: the exact output is not finite, so that nothing could be judged.
     """
-    on_cpu = [tensor.cpu() for tensor in (query, key, value)]
-    mask = None if mask is None else mask.cpu()
+    tensors = query, key, value
     with full_precision():
-        exact = attention(*on_cpu, causal=causal, scale=scale, mask=mask, compute=torch.float64)
+        exact = attention(*tensors, causal=causal, scale=scale, mask=mask, compute=torch.float64)
         same_precision = attention(
-            *on_cpu,
+            *tensors,
             causal=causal,
             scale=scale,
             mask=mask,
             compute=torch.float32,
             storage=query.dtype,
+            operands=query.dtype if query.is_cuda else None,
         )
-        score = largest_score(on_cpu[0], on_cpu[1], scale)
+        score = largest_score(query, key, scale)
     if not math.isfinite(largest_abs(exact)):
         raise ValueError("the FP64 reference is not finite: the inputs hold NaN or infinity")
-    return Truth(exact, same_precision, query.dtype, score, largest_abs(on_cpu[2].double()))
+    return Truth(exact, same_precision, query.dtype, score, largest_abs(value.double()))

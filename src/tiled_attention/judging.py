@@ -2,7 +2,7 @@
 
 import logging
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -33,20 +33,25 @@ def case_columns(case: Case, implementation: Attention) -> dict[str, Any]:
     }
 
 
-def judge(implementation: Attention, case: Case, max_tflop: float = math.inf) -> dict[str, Any]:
+def judge(
+    implementation: Attention, case: Case, max_tflop: float = math.inf, device: str = "cpu"
+) -> dict[str, Any]:
     """Return errors, tolerance, verdict and status of one implementation on one case.
 
     status is `ok`, `failed: ...` (an exception, a wrong shape or dtype, changed arguments) or
     `skipped: ...`, where `passed` is missing.
     """
     mask = case.mask()
-    reason = implementation.unsupported(*_layout(case), causal=case.causal, mask=mask)
+    mask = None if mask is None else mask.to(device)
+    reason = implementation.unsupported(*_layout(case, device), causal=case.causal, mask=mask)
     if reason is None:
-        reason = too_large(implementation, case, max_tflop)
+        reason = too_large(implementation, case, max_tflop, device)
     if reason is not None:
         return {"passed": None, "status": f"skipped: {reason}"}
-    tensors = case.tensors()
-    before = [tensor.clone() for tensor in tensors]
+    tensors = case.tensors(device)
+    torch.full_like(tensors[0], math.nan)  # memory that an output never written may be given
+    arguments = [*tensors, *([] if mask is None else [mask])]
+    before = [tensor.clone() for tensor in arguments]
     try:
         output = implementation(*tensors, causal=case.causal, mask=mask)
     except Exception as error:  # whatever a kernel raises is a failed case
@@ -57,18 +62,23 @@ def judge(implementation: Attention, case: Case, max_tflop: float = math.inf) ->
     if output.shape != tensors[0].shape or output.dtype != tensors[0].dtype:
         found = f"{tuple(output.shape)} {output.dtype}"
         return {"passed": False, "status": f"failed: returned {found}, not query's"}
-    if not all(map(torch.equal, before, tensors)):
+    if not all(map(torch.equal, before, arguments)):
         return {"passed": False, "status": "failed: changed its arguments"}
-    exact = truth(*tensors, causal=case.causal, mask=mask)
-    return asdict(exact.judge(output)) | {"status": "ok"}
+    judged = slice(-1, None) if case.last_batch_only else slice(None)
+    exact = truth(*(tensor[judged] for tensor in tensors), causal=case.causal, mask=mask)
+    return asdict(exact.judge(output[judged])) | {"status": "ok"}
 
 
-def too_large(implementation: Attention, case: Case, max_tflop: float = math.inf) -> str | None:
-    """Return why the case does not fit this machine or the work limit, or None."""
-    arguments = case.without_data()
+def too_large(
+    implementation: Attention, case: Case, max_tflop: float = math.inf, device: str = "cpu"
+) -> str | None:
+    """Return why the case does not fit the device's memory or the work limit, or None."""
+    arguments = case.without_data(device)
     held = sum(implementation.peak_bytes(*arguments, causal=case.causal).values())
     held += sum(tensor.nbytes for tensor in arguments)
-    free = available_bytes()
+    free = available_bytes(device)
+    if case.last_batch_only:
+        case = replace(case, batch=1)
     if held > free:
         return f"needs {held / 1e9:.1f} GB, {free / 1e9:.1f} GB are available"
     tflop = 4e-12 * case.batch * case.heads * case.length_q * case.length_kv * case.head_dim
@@ -77,7 +87,7 @@ def too_large(implementation: Attention, case: Case, max_tflop: float = math.inf
     return None
 
 
-def _layout(case: Case) -> tuple[Tensor, Tensor, Tensor]:
+def _layout(case: Case, device: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return tensors with the case's strides: small, or without data."""
     small = case.batch * case.heads * case.length_q * case.head_dim < 2**20
-    return case.tensors() if small else case.without_data()
+    return case.tensors(device) if small else case.without_data(device)

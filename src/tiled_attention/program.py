@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -11,11 +12,12 @@ import pandas as pd
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from tiled_attention import provenance, store
+from tiled_attention import gpu, provenance, store
 from tiled_attention.compose import CONFIG_DIR, ConfigError, checked, composed, register_groups
 from tiled_attention.errors import StepError
 from tiled_attention.evidence import put_together
-from tiled_attention.plan import STEPS, Plan, Planned
+from tiled_attention.pipeline import STEPS
+from tiled_attention.plan import INTERPRETED, Plan, Planned
 from tiled_attention.sources import SourceError
 
 Tables = dict[str, pd.DataFrame]
@@ -35,6 +37,8 @@ def run_step(name: str, measure: Measure, doc: str | None) -> None:
 
     def body(plan: Plan) -> None:
         results = plan.results[name]
+        if STEPS[name].device == "cuda" and not results:
+            raise StepError("there is no GPU here; with gpu=cuda one is used, or else it fails")
         if STEPS[name].implementations == "each" and plan.config.subject:
             results = tuple(r for r in results if r.subject == plan.config.subject)
         for planned in results:
@@ -71,8 +75,7 @@ def hydra_program(body: Callable[[Plan], None], doc: str | None) -> None:
     try:
         if {"-m", "--multirun"} & set(arguments):
             raise ConfigError("--multirun: Snakemake runs many; a step runs one configuration")
-        if not any(argument.startswith("-") for argument in arguments):
-            composed(arguments)  # for its one-line errors, before Hydra's own
+        composed(_overrides(arguments))  # for its one-line errors, before Hydra's own
         register_groups()
 
         @hydra.main(config_path=str(CONFIG_DIR), config_name="config", version_base="1.3")
@@ -88,20 +91,31 @@ def hydra_program(body: Callable[[Plan], None], doc: str | None) -> None:
         _stop(error)
 
 
+def _overrides(arguments: list[str]) -> list[str]:
+    """Return the arguments that are overrides; beside flags, those that look like one."""
+    if not any(argument.startswith("-") for argument in arguments):
+        return arguments
+    return [each for each in arguments if each[0] == "~" or ("=" in each and each[0] != "-")]
+
+
 def _measure_once(plan: Plan, planned: Planned, measure: Measure) -> store.Stored:
     """Return the planned result, measuring it unless it is there already."""
-    folder = planned.folder(plan.platform)
+    folder = planned.folder
     if store.exists(folder):
         log.info("%s is there already", store.shown(folder))
         return store.Stored(folder)
-    inputs = _read(plan, planned)
+    machine = plan.config.machines.get(planned.platform)
+    on_gpu = STEPS[planned.step].device == "cuda" and not planned.options.get(INTERPRETED)
+    if on_gpu and machine:
+        gpu.require_named(machine.device, planned.platform)
+    inputs = _read(planned)
     started = provenance.now()
-    log.info("%s begins", store.shown(folder))
+    log.info("%s begins on node %s", store.shown(folder), socket.gethostname())
     tables = measure(planned.options, inputs)
     record = {
         "step": planned.step,
         "version": planned.version,
-        "platform": plan.platform,
+        "platform": planned.platform,
         "subject": planned.subject,
         "started": started,
         "ended": provenance.now(),
@@ -117,17 +131,16 @@ def _measure_once(plan: Plan, planned: Planned, measure: Measure) -> store.Store
     return stored
 
 
-def _read(plan: Plan, planned: Planned) -> dict[str, Tables]:
+def _read(planned: Planned) -> dict[str, Tables]:
     """Return the tables of the results that are read, those of one step put together."""
     read = []
     for result in planned.reads:
-        folder = result.folder(plan.platform)
-        if not store.exists(folder):
+        if not store.exists(result.folder):
             raise store.StoreError(
-                f"{planned.step} reads {store.shown(folder)}, which is not there: run "
+                f"{planned.step} reads {store.shown(result.folder)}, which is not there: run "
                 f"`python -m {STEPS[result.step].module}` with the same overrides first"
             )
-        read.append(store.Stored(folder))
+        read.append(store.Stored(result.folder))
     return put_together(read)
 
 

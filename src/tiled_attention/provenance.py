@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 
+from tiled_attention import gpu
 from tiled_attention.sources import ROOT
 
 PACKAGES = (
@@ -33,7 +34,7 @@ def now() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return CPU model, cores, clock and memory."""
+    """Return CPU model, cores, clock and memory, and every GPU."""
     frequency = psutil.cpu_freq()
     return {
         "cpu": cpu_model(),
@@ -45,6 +46,7 @@ def machine() -> dict[str, Any]:
         "clock_mhz": round(frequency.current) if frequency else None,
         "memory_bytes": psutil.virtual_memory().total,
         "load_average": round(os.getloadavg()[0], 2),
+        "gpus": gpu.described(),
     }
 
 

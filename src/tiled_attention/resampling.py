@@ -1,13 +1,14 @@
 """Refits of the cost models to resampled rounds: where the crossover's intervals come from."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tiled_attention.cost_models import CostModel, fit, flat_points, valid_points
+from tiled_attention.cost_models import CostModel, dispatch_points, fit
 
 Array = NDArray[np.float64]
 
@@ -26,7 +27,11 @@ class Fitted:
         blocks = own["block_size"].dropna().unique()
         self.block_size = float(blocks[0]) if len(blocks) else None
         self.medians = [float(np.median(times)) for times in self.rounds]
-        self.flat = flat_points(*valid_points(self.lengths, self.medians))
+
+    @cached_property
+    def flat(self) -> int:
+        """How many of the shortest lengths measure dispatch; raises NotEnoughDataError."""
+        return dispatch_points(self.lengths, self.medians, self.block_size)
 
     def model(self) -> CostModel:
         """Fit the medians; raises NotEnoughDataError."""

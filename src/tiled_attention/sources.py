@@ -9,6 +9,7 @@ from pathlib import Path
 PACKAGE = "tiled_attention"
 SRC = Path(__file__).resolve().parents[1]
 ROOT = SRC.parent
+DATA = (".css", ".j2", ".yaml")  # files beside modules that count; an editor's leftovers do not
 
 
 class SourceError(Exception):
@@ -20,8 +21,8 @@ def closure(modules: Iterable[str]) -> dict[str, str]:
 
     A package's __init__.py belongs to its modules. Imports under `if __name__ == "__main__":`
     and `if TYPE_CHECKING:` do not run on import, and so do not count: a step's plumbing (Hydra,
-    the store) is there, and can change without making results old. Files beside a package's
-    modules that are no Python (templates, tables) count for that package.
+    the store) is there, and can change without making results old. Templates, tables and style
+    sheets beside a package's modules (`DATA`) count for that package.
 
     Raises:
         SourceError: a module of the package is not there.
@@ -40,6 +41,8 @@ def closure(modules: Iterable[str]) -> dict[str, str]:
 def constructor_options(target: str) -> dict[str, str]:
     """Return {option: annotation} of the dataclass that `target` names, from its source.
 
+    Options of base classes come first, as in the constructor.
+
     Raises:
         SourceError: no such module or class, or one outside the package (its source could not
             be part of a result's version).
@@ -52,12 +55,25 @@ def constructor_options(target: str) -> dict[str, str]:
         raise SourceError(f"no module {module}")
     for node in _parse(path).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            return {
+            options: dict[str, str] = {}
+            for base in node.bases:
+                options |= constructor_options(_qualified(ast.unparse(base), path, module))
+            return options | {
                 item.target.id: ast.unparse(item.annotation)
                 for item in node.body
                 if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
             }
     raise SourceError(f"no class {name} in {module}")
+
+
+def _qualified(name: str, path: Path, module: str) -> str:
+    """Return the dotted path of a class that is named in a module."""
+    for node in _parse(path).body:
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    return f"{node.module}.{alias.name}"
+    return f"{module}.{name}"
 
 
 def imports(path: Path) -> list[str]:
@@ -109,11 +125,13 @@ def _files(module: str) -> Iterator[Path]:
         yield from (
             other
             for other in path.parent.iterdir()
-            if other.is_file() and other.suffix not in (".py", ".pyc")
+            if other.is_file() and other.suffix in DATA and not other.name.startswith(".")
         )
 
 
 def _module_file(module: str) -> Path | None:
+    if not all(part.isidentifier() for part in module.split(".")):
+        return None
     base = SRC.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PROVENANCE = "provenance.json"
-TEXT_COLUMNS = (
-    "baseline",
-    "case",
-    "confirmed_on",
-    "dtype",
-    "fitted_on",
-    "held",
-    "implementation",
-    "mutant",
-    "platform",
-    "status",
-    "term",
-    "verdict",
-    "version",
-)
 
 
 class StoreError(Exception):
@@ -54,9 +39,14 @@ class Stored:
         """
         path = self.folder / PROVENANCE
         try:
-            provenance: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            provenance = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise StoreError(f"{shown(path)} cannot be read ({_reason(error)})") from None
+        if not isinstance(provenance, dict) or not isinstance(provenance.get("files"), dict):
+            raise StoreError(
+                f"{shown(path)} is damaged: it names no files; "
+                f"delete {shown(self.folder)} and run the same command again"
+            )
         return provenance
 
     @property
@@ -98,11 +88,15 @@ class Stored:
                 f"{shown(path)} is damaged: its checksum is not the one in {PROVENANCE}; "
                 f"delete {shown(self.folder)} and run the same command again"
             )
+        if not content.strip():  # a table without columns
+            return pd.DataFrame()
+        text = self.provenance.get("text", {}).get(path.name, [])
         return pd.read_csv(
             path,
-            dtype=dict.fromkeys(TEXT_COLUMNS, "str"),
+            dtype=dict.fromkeys(text, "str"),
             keep_default_na=False,
             na_values=[""],
+            lineterminator="\n",  # so that a carriage return is text
         )
 
     def tables(self) -> "dict[str, pd.DataFrame]":
@@ -131,13 +125,15 @@ def write(
     except OSError as error:
         raise StoreError(f"cannot write {shown(folder)} ({_reason(error)})") from None
     try:
-        files = {}
+        files, text = {}, {}
         for name, table in tables.items():
             content = table.to_csv(index=False, lineterminator="\n").encode()
             (half / f"{name}.csv").write_bytes(content)
             files[f"{name}.csv"] = _digest(content)
-        text = json.dumps({**provenance, "files": files}, indent=1, ensure_ascii=False)
-        (half / PROVENANCE).write_text(text + "\n", encoding="utf-8")
+            text[f"{name}.csv"] = _text_columns(table)
+        record = {**provenance, "files": files, "text": text}
+        lines = json.dumps(record, indent=1, ensure_ascii=False)
+        (half / PROVENANCE).write_text(lines + "\n", encoding="utf-8")
         half.chmod(0o755)
         if not exists(folder):
             shutil.rmtree(folder, ignore_errors=True)  # what is left of a result that is no more
@@ -184,6 +180,11 @@ def stored_results(root: Path, pattern: str = "*") -> Iterator[Stored]:
 def shown(path: Path) -> str:
     """Return the path as seen from the repository's root."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
+
+
+def _text_columns(table: "pd.DataFrame") -> list[str]:
+    """Return the columns that hold text, which CSV alone would not tell from numbers."""
+    return [str(name) for name in table if table[name].map(lambda it: isinstance(it, str)).any()]
 
 
 def _digest(content: bytes) -> str:

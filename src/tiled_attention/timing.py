@@ -1,6 +1,7 @@
 """Interleaved wall-clock timing of several functions on the same fresh inputs."""
 
 import gc
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +12,13 @@ from typing import Any
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
+
+class TooSlowError(Exception):
+    """So many rounds would take longer than they may."""
+
+
 Timed = Callable[..., Any]
+Clock = Callable[[Timed, tuple[Any, ...]], float]
 
 
 @contextmanager
@@ -30,28 +37,48 @@ def exclusive(device: str) -> Iterator[None]:
         lock.release()
 
 
+def wall_clock(function: Timed, inputs: tuple[Any, ...]) -> float:
+    """Return the milliseconds that function(*inputs) took on the CPU."""
+    start = time.perf_counter()
+    output = function(*inputs)
+    end = time.perf_counter()
+    del output  # its memory is free again before the next one starts
+    return (end - start) * 1e3
+
+
 def interleaved(
     functions: Mapping[str, Timed],
     fresh_inputs: Callable[[int], tuple[Any, ...]],
     *,
+    clock: Clock = wall_clock,
+    after_round: Callable[[int], None] = lambda number: None,
     min_rounds: int,
     max_rounds: int,
     seconds: float,
+    max_seconds: float = math.inf,
     progress: tqdm,
 ) -> list[dict[str, Any]]:
     """Time every function once a round, in rounds A B C, C B A, A B C, ...
 
     `fresh_inputs(round)` gives the arguments, the same for all functions of a round. At least
     min_rounds and at most max_rounds are run; in between, until `seconds` have gone. One
-    untimed call of each comes first.
+    untimed call of each comes first, from which the time of the rounds is foreseen. `clock`
+    times one call; `after_round` is told each round.
 
     Returns one row a sample: name, round, position in the round, elapsed_s since the first
     round began, ms.
+
+    Raises:
+        TooSlowError: min_rounds would take longer than max_seconds.
     """
     samples: list[dict[str, Any]] = []
     inputs = fresh_inputs(0)
+    begun = time.perf_counter()
     for function in functions.values():
         function(*inputs)
+        foreseen = min_rounds * (time.perf_counter() - begun)
+        if foreseen > max_seconds:
+            raise TooSlowError(f"{min_rounds} rounds take over {foreseen:.0f} s")
     with no_garbage_collection():
         begun = time.perf_counter()
         for number in range(max_rounds):
@@ -65,18 +92,16 @@ def interleaved(
             names = list(functions) if number % 2 == 0 else list(functions)[::-1]
             for position, name in enumerate(names):
                 start = time.perf_counter()
-                output = functions[name](*inputs)
-                end = time.perf_counter()
-                del output  # its memory is free again before the next one starts
                 samples.append(
                     {
                         "name": name,
                         "round": number,
                         "position": position,
                         "elapsed_s": start - begun,
-                        "ms": (end - start) * 1e3,
+                        "ms": clock(functions[name], inputs),
                     }
                 )
+            after_round(number)
             progress.update()
     return samples
 

@@ -4,23 +4,26 @@ Imports neither torch nor pandas, so that a run with nothing to do is over at on
 """
 
 import fcntl
+import json
 import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from snakemake.io import ancient, report
 
 from tiled_attention.compose import ConfigError
-from tiled_attention.plan import MEASURED, RENDERED, STEPS, Plan, make_plan
+from tiled_attention.pipeline import MEASURED, RENDERED, STEPS
+from tiled_attention.plan import Plan, Planned, make_plan
 from tiled_attention.sources import ROOT, SRC, SourceError
-from tiled_attention.store import StoreError, exists
+from tiled_attention.store import PROVENANCE, StoreError, exists
 
-KEYS = ("platform", "experiment", "overrides")
+STEPS_PACKAGE = "tiled_attention.steps"
+KEYS = ("platform", "platforms", "experiment", "overrides")
 NAME = "[A-Za-z0-9][A-Za-z0-9_./-]*"
 
 
@@ -49,40 +52,81 @@ class Experiment:
     @property
     def results(self) -> list[str]:
         """Every result that was measured, so that one that got lost is made again."""
-        folders = [it.folder(self.plan.platform) for it in self.plan.all_results()]
-        return [_relative(it / "result.csv") for it in folders if it.parent.name in MEASURED]
+        measured = [it for it in self.plan.all_results() if it.step in MEASURED]
+        return [_relative(it.folder / "result.csv") for it in measured]
 
     def log(self, step: str) -> str:
         """Return the path of the step's log."""
         return f"logs/{self._folder(step).removeprefix('results/')}.log"
 
-    def arguments(self, wildcards: Any, output: Any) -> str:
-        """Return a job's Hydra overrides, quoted for the shell.
+    def command(self, wildcards: Any, output: Any) -> str:
+        """Return a job's command: the step's program and its Hydra overrides, quoted.
 
         It takes `output` so that Snakemake counts it as derived from there, and does not run a
         job again because an override of another step has changed.
         """
-        subject = []
-        if "version" in wildcards.keys():  # noqa: SIM118  (no mapping)
-            step = Path(output[0]).parts[2]
-            subject = [f"subject={self.plan.find(step, wildcards.version).subject}"]
-        return shlex.join([*self.plan.overrides, *subject])
+        step, given = _step_of(output), dict(wildcards.items())
+        own = []
+        if "version" in given:
+            own.append(f"subject={self.plan.find(step, given['version']).subject}")
+        if "platform" in given and self.plan.config.platforms:
+            own.append(f'platforms=["{given["platform"]}"]')
+        return shlex.join(["python", "-m", f"{STEPS_PACKAGE}.{step}", *self.plan.overrides, *own])
 
-    def read_by(self, step: str) -> list[str]:
-        """Return the results that a step reads.
+    def read_by(self, step: str) -> list[str] | Callable[[Any], list[str]]:
+        """Return the results that a step reads, for a step of a GPU by its job's platform.
 
         A result that is there is `ancient`: its version is in its path, so its time says nothing.
         """
-        planned = self.rendered[step] if step in RENDERED else self.plan.results[step][0]
-        paths = []
-        for result in planned.reads:
-            if result.step == "figures":
-                paths += [ancient(str(path)) for path in self.figures]
-                continue
-            folder = result.folder(self.plan.platform)
-            path = _relative(folder / "result.csv")
-            paths.append(ancient(path) if exists(folder) else path)
-        return paths
+        results = (self.rendered[step],) if step in RENDERED else self.plan.results[step]
+        by_platform = {
+            it.platform: [path for read in it.reads for path in self._input(read)]
+            for it in results
+        }
+        if (STEPS | RENDERED)[step].device == "cuda":
+            return lambda wildcards: by_platform[wildcards.platform]
+        return by_platform[self.plan.platform]
+
+    @property
+    def about_gpus(self) -> str:
+        """What to tell at the start: where the GPU's steps run, or that there is none."""
+        if self.plan.gpu_platforms:
+            how = f" ({self.plan.config.gpu})" if self.plan.config.gpu else ""
+            return f"GPU steps for: {', '.join(self.plan.gpu_platforms)}{how}"
+        recorded = [it for it in self.plan.recorded if STEPS[it.stored.step].device == "cuda"]
+        lines = ["no GPU here: its steps are left out, and recorded results are shown"]
+        for it in recorded:
+            age = (
+                ""
+                if it.current
+                else (
+                    " (older than the source; on that machine "
+                    f"`snakemake --cores 4 --config platform={it.stored.platform}` refreshes it)"
+                )
+            )
+            lines.append(f"recorded: {it.stored.platform} {it.stored.version}{age}")
+        return "\n".join(lines)
+
+    def _input(self, read: Planned) -> list[str]:
+        if read.step == "figures":
+            return [ancient(str(path)) for path in self.figures]
+        path = _relative(read.folder / "result.csv")
+        return [ancient(path) if exists(read.folder) else path]
+
+    @property
+    def gpu_resources(self) -> dict[str, Any]:
+        """What a job on a GPU asks the executor for, beside one GPU: by its platform."""
+        machines = self.plan.config.machines
+        keys = sorted({key for machine in machines.values() for key in machine.resources})
+
+        def of_platform(key: str) -> Callable[[Any], str | int]:
+            return lambda wildcards: (
+                machines[wildcards.platform].resources.get(key, "")
+                if wildcards.platform in machines
+                else ""
+            )
+
+        return {key: of_platform(key) for key in keys}
 
     @property
     def figures(self) -> list[str]:
@@ -99,9 +143,11 @@ class Experiment:
     def _folder(self, step: str) -> str:
         if step in RENDERED:
             return f"results/{self.plan.platform}/{step}/{self.rendered[step].version}"
-        each = STEPS[step].implementations == "each"
-        version = "{version}" if each else self.plan.results[step][0].version
-        return f"results/{self.plan.platform}/{step}/{version}"
+        results = self.plan.results[step]
+        one = results and STEPS[step].implementations != "each"
+        version = results[0].version if one else "{version}"
+        platform = "{platform}" if STEPS[step].device == "cuda" else self.plan.platform
+        return f"results/{platform}/{step}/{version}"
 
 
 def hydra_overrides(config: Mapping[str, Any]) -> list[str]:
@@ -128,6 +174,15 @@ def hydra_overrides(config: Mapping[str, Any]) -> list[str]:
         if not re.fullmatch(NAME, value):
             raise ConfigError(f"--config {key} = {value!r}: accepted: {NAME}")
         named.append(f'{key}="{value}"')  # quoted, so that Hydra keeps it text
+    platforms = config.get("platforms", [])
+    if isinstance(platforms, str):
+        platforms = platforms.split(",")
+    if not isinstance(platforms, list) or not all(
+        isinstance(each, str) and re.fullmatch(NAME, each) for each in platforms
+    ):
+        raise ConfigError("--config platforms: a list of names is accepted, '[a100,h200]'")
+    if platforms:
+        named.append(f"platforms={json.dumps(platforms, separators=(',', ':'))}")
     return [*named, *overrides]
 
 
@@ -157,6 +212,12 @@ def clear_traces_of_killed_runs() -> None:
     for name in ("locks", "incomplete"):
         for left in (folder / name).glob("*"):
             shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+
+
+def _step_of(output: Sequence[str]) -> str:
+    """Return the step whose results, or whose stamp, a rule's output ends with."""
+    path = Path(output[-1])
+    return path.parts[2] if path.name == PROVENANCE else path.stem.partition("-")[0]
 
 
 def _relative(path: Path) -> str:

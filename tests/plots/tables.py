@@ -164,3 +164,91 @@ def joined(axes: Axes, color: Any) -> list[list[float]]:
 
 def _is_joining(line: Line2D) -> bool:
     return line.get_linestyle() != "None" and len(set(line.get_xdata())) > 1
+
+
+def gpu_timing(
+    ratios: Mapping[str, float],
+    lengths: Sequence[int] = (512, 2048, 8192),
+    head_dims: Sequence[int] = (64, 128),
+) -> pd.DataFrame:
+    """gpu_timing's table: each implementation takes its share of naive's time at every shape."""
+    rows = []
+    for head_dim in head_dims:
+        for causal in (False, True):
+            for length in lengths:
+                for name, ratio in ratios.items():
+                    ms = 1e-6 * length**2 * ratio
+                    values = (ms, 0.98 * ms, 1.02 * ms, ratio, 0.99 * ratio, 1.01 * ratio)
+                    rows.append(
+                        {"implementation": name, "dtype": "bfloat16", "batch": 16384 // length,
+                         "heads": 2048 // head_dim, "length": length, "head_dim": head_dim,
+                         "causal": causal, "samples": 20, "status": "ok",
+                         "tflops": 100 / ratio, **dict(zip(VALUES, values, strict=True))}
+                    )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def cpu_bandwidth(cores: Sequence[int] = (1, 2)) -> pd.DataFrame:
+    """cpu_bandwidth's table: 100 GB/s a core in the first cache, 10 in all from main memory."""
+    return pd.DataFrame(
+        {"cores": count, "working_set_bytes": size, "samples": 3, "gb_per_s": rate,
+         "ci_low": 0.9 * rate, "ci_high": 1.1 * rate, "status": "ok"}
+        for count in cores
+        for size, rate in ((2**14, 100.0 * count), (2**28, 10.0))
+    )  # fmt: skip
+
+
+def gpu_bandwidth(shared: float = 30_000.0, hbm: float = 4_000.0) -> pd.DataFrame:
+    """gpu_bandwidth's table: shared memory, a working set in L2, one in HBM."""
+    cached = "device memory and its caches"
+    return pd.DataFrame(
+        {"read_from": read_from, "working_set_bytes": size, "samples": 5, "gb_per_s": rate,
+         "ci_low": 0.99 * rate, "ci_high": 1.01 * rate, "status": "ok"}
+        for read_from, size, rate in (
+            ("shared memory", 2**24, shared), (cached, 2**25, 2 * hbm), (cached, 2**30, hbm)
+        )
+    )  # fmt: skip
+
+
+def gpu_memory(held: float = 2.0, heads: Sequence[int] = (32, 64)) -> pd.DataFrame:
+    """gpu_memory's table: naive holds so many score matrices at its peak."""
+    rows = []
+    for count in heads:
+        length = int((140e9 / (held * count * 2)) ** 0.5) // 64 * 64
+        scores = naive_bytes(length, count, 1, "bfloat16")
+        rows.append(
+            {"implementation": "naive", "dtype": "bfloat16", "batch": 1, "heads": count,
+             "head_dim": 128, "memory_bytes": 150_000_000_000, "largest_length": length,
+             "first_length_out_of_memory": length + 64, "peak_bytes": int(held * scores),
+             "score_matrix_bytes": scores, "account_bytes": int(held * scores), "status": "ok"}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def gpu_traffic(lengths: Sequence[int] = (512, 2048)) -> pd.DataFrame:
+    """gpu_traffic's table: naive moves what theory says, the fused kernel the least possible."""
+    rows = []
+    for length in lengths:
+        batch, heads = 16384 // length, 16
+        least = 4 * batch * heads * length * 128 * 2
+        standard = least + 4 * batch * heads * length**2 * 2
+        for name, moved in (("naive", standard), ("triton_flash", least)):
+            rows.append(
+                {"implementation": name, "dtype": "bfloat16", "batch": batch, "heads": heads,
+                 "length": length, "head_dim": 128, "causal": False, "block_size": None,
+                 "on_chip_bytes": 233_472, "least_bytes": least, "standard_bytes": standard,
+                 "flash_bytes": least, "read_bytes": moved // 2, "written_bytes": moved // 2,
+                 "kernels": 4 if name == "naive" else 1, "status": "ok"}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def gpu_rates(lengths: Sequence[int] = (512, 2048, 8192)) -> pd.DataFrame:
+    """gpu_timing's table of the matrix product: 700 TFLOP/s at every shape."""
+    return pd.DataFrame(
+        {"dtype": "bfloat16", "batch": 1, "heads": 2048 // head_dim, "length": length,
+         "head_dim": head_dim, "causal": causal, "samples": 20, "matrix_tflops": 700.0}
+        for head_dim in (64, 128)
+        for causal in (False, True)
+        for length in lengths
+    )  # fmt: skip

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,8 @@ from plots import tables
 from tiled_attention import plan as plan_module
 from tiled_attention import store
 from tiled_attention.evidence import Evidence
-from tiled_attention.plan import FIGURES, Plan, make_plan
+from tiled_attention.pipeline import FIGURES, MEASURED
+from tiled_attention.plan import Plan, make_plan
 from tiled_attention.stamps import write_stamp
 from tiled_attention.steps import figures
 
@@ -31,14 +33,19 @@ def result_tables(plan: Plan, step: str, subject: str | None) -> dict[str, pd.Da
         "gate_sensitivity": {"result": tables.mutants()},
         "byte_arithmetic": {"result": tables.counted(), "devices": tables.devices({"A B": 80})},
         "cpu_timing": {"result": tables.timing(names)},
+        "cpu_bandwidth": {"result": tables.cpu_bandwidth()},
+        "gpu_bandwidth": {"result": tables.gpu_bandwidth()},
+        "gpu_memory": {"result": tables.gpu_memory()},
+        "gpu_traffic": {"result": tables.gpu_traffic()},
         "crossover": tables.fits([name for name in names if name != "naive"]),
+        "kernel_resources": {"result": pd.DataFrame({"implementation": ["triton_flash"]})},
     }[step]
 
 
 def write_results(plan: Plan, platform: str, steps: tuple[str, ...], version: str = "") -> None:
     for step in steps:
         for planned in plan.results[step]:
-            folder = planned.folder(platform)
+            folder = replace(planned, platform=platform).folder
             folder = folder.with_name(version or folder.name)
             found = result_tables(plan, step, planned.subject)
             store.write(folder, found, {"ended": "2026-01-01T00:00:00Z"})
@@ -49,7 +56,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setattr(plan_module, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(plan_module, "REPORTS", tmp_path / "reports")
     plan = make_plan(OVERRIDES)
-    write_results(plan, "here", plan_module.MEASURED)
+    write_results(plan, "here", MEASURED)
     return plan
 
 

@@ -22,19 +22,27 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from plots import tables
-from tiled_attention.plan import FIGURES
+from plots.test_bandwidth import POINTS, ROOF
+from tiled_attention.gpu_runs import with_rate_interval
+from tiled_attention.pipeline import FIGURES
+from tiled_attention.plots.bandwidth import bandwidth, roofline
 from tiled_attention.plots.crossover import crossover
 from tiled_attention.plots.errors import errors
+from tiled_attention.plots.gpu import RATE, gpu_platforms, gpu_rates
 from tiled_attention.plots.memory import bytes_by_length, peak_memory
 from tiled_attention.plots.style import log_ticks, looks, runs_without_gap, save, styled
 from tiled_attention.plots.timing import block_cost, ratio_by_length, time_by_length
 from tiled_attention.sources import ROOT
 
-LOOK = looks(tables.NAMES)
+IMPLEMENTATIONS = [path.stem for path in (ROOT / "config" / "implementation").glob("*.yaml")]
+LOOK = looks(IMPLEMENTATIONS)
 DEVICES = tables.devices(
     {"A X1": 24, "A X2": 40, "B X3": 48, "A X4": 80, "B X5": 80, "A X6": 141, "B X7": 192}
 )
 PUBLISHED = pd.DataFrame({"length": [512, 1024, 2048], "ratio": [1.63, 1.34, 1.01]})
+RATIOS = {name: 1 / (1 + index) for index, name in enumerate(sorted(IMPLEMENTATIONS))}
+GPU = with_rate_interval(tables.gpu_timing(RATIOS, (512, 1024, 2048, 4096, 8192, 16384)))
+FASTER = GPU.assign(**{rate: 2 * GPU[rate] for rate in RATE})
 CASES = pd.concat(
     [tables.judged(name, np.linspace(0, 0.6, 40).tolist()) for name in tables.NAMES],
     ignore_index=True,
@@ -55,6 +63,10 @@ def draw_all() -> dict[str, Figure]:
         "bytes_by_length": bytes_by_length(tables.counted(), DEVICES, tables.TABLE, LOOK),
         "peak_memory": peak_memory(tables.peaks(), LOOK),
         "errors": errors(CASES, tables.mutants(), LOOK),
+        "gpu_rates": gpu_rates(("a GPU", GPU), LOOK),
+        "gpu_platforms": gpu_platforms([("a GPU", GPU), ("another", FASTER)], LOOK),
+        "bandwidth": bandwidth(tables.cpu_bandwidth(), {"h200": tables.gpu_bandwidth()}, LOOK),
+        "roofline": roofline("h200", POINTS, ROOF, LOOK),
     }
 
 
@@ -92,7 +104,7 @@ def in_another_process(folder: Path, seed: str) -> dict[str, str]:
 
 def test_the_same_bytes_in_every_process_whatever_the_users_settings(tmp_path: Path) -> None:
     here = digests()
-    assert len(set(here.values())) == 14
+    assert len(set(here.values())) == 2 * len(FIGURES)
     assert digests() == here
     (tmp_path / "matplotlibrc").write_text(
         "font.size: 22\naxes.xmargin: 0.3\nlegend.handlelength: 9\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tiled_attention.plan import FIGURES
+from tiled_attention.pipeline import FIGURES
 
 playwright = pytest.importorskip("playwright.sync_api")
 

@@ -5,6 +5,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from plots import tables
+from plots.tables import gpu_memory
 from tiled_attention.article import article
 from tiled_attention.report import claims
 
@@ -208,6 +210,15 @@ def test_fits_h100() -> None:
     assert verdict(rule, without(production(), 4096)) == claims.UNTESTABLE
 
 
+@pytest.mark.parametrize(("held", "expected"), [(1.5, claims.REPRODUCED), (2.5, claims.PARTLY)])
+def test_fits_h100_as_measured(held: float, expected: str) -> None:
+    measured = gpu_memory(held).assign(platform="h200")
+    found = claims.fits_h100(production() | {"gpu_memory": {"result": measured}}, article())
+    assert found.verdict == expected, found
+    first = measured["first_length_out_of_memory"].iloc[-1]
+    assert f"ran out at {first:,} on h200" in found.evidence
+
+
 def test_context_length() -> None:
     assert verdict(claims.context_length, production()) == claims.CONTRADICTED
     same = dict(article()) | {"context_lengths": {"published": 131072, "power_of_two": 131072}}
@@ -240,7 +251,8 @@ def test_gate_catches() -> None:
 
 @pytest.mark.parametrize("claim", ["C6", "C7", "C8"])
 def test_claims_about_gpus_are_not_judged_without_one(claim: str) -> None:
-    assert verdict(claims.RULES[claim], {}) == claims.UNTESTABLE
+    without = {"cpu_timing": {"result": tables.timing().assign(head_dim=64, causal=False)}}
+    assert verdict(claims.RULES[claim], without) == claims.UNTESTABLE
 
 
 def test_every_claim_of_the_article_has_a_rule() -> None:

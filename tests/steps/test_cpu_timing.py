@@ -30,6 +30,7 @@ SECTION: dict[str, Any] = {
     "lengths": [16, 32],
     "block_sweep": {"implementation": "tiled", "length": 32, "block_sizes": []},
     "threads": 1,
+    "max_seconds": 60.0,
     "seed": 0,
     "sampling": {
         "min_rounds": 3,
@@ -39,6 +40,7 @@ SECTION: dict[str, Any] = {
         "resamples": 100,
     },
 }
+SHAPE = SECTION["problem"]
 NUMBERS = ["median_ms", "ci_low_ms", "ci_high_ms", "ratio_to_naive", "tflops"]
 
 
@@ -55,6 +57,7 @@ def verdicts(*changes: dict[str, Any], lengths: tuple[int, ...] = (16, 32)) -> p
     rows = [
         {
             "implementation": name,
+            **SHAPE,
             "case": "timed",
             "length_q": length,
             "block_size": options.get("block_size"),
@@ -159,7 +162,7 @@ def test_what_does_not_fit_is_skipped_and_later_lengths_are_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     huge = 1_000_000
-    monkeypatch.setattr(judging, "available_bytes", lambda: 10_000_000)
+    monkeypatch.setattr(judging, "available_bytes", lambda device: 10_000_000)
     tables = measure(verdicts(lengths=(16, huge, 32)), lengths=[16, huge, 32])
     result = tables["result"].set_index("length")
     assert result.index.unique().tolist() == [16, huge, 32]
@@ -168,6 +171,16 @@ def test_what_does_not_fit_is_skipped_and_later_lengths_are_timed(
     assert (result.loc[[16, 32], "status"] == "ok").all()
     assert result.loc[[16, 32], "median_ms"].notna().all()
     assert set(tables["samples"]["length"]) == {16, 32}
+
+
+def test_what_takes_too_long_is_skipped_with_the_reason() -> None:
+    found = measure(max_seconds=1e-9)["result"]
+    assert (
+        found["status"]
+        .str.fullmatch(r"skipped: 3 rounds take over \d+ s, max_seconds is 1e-09")
+        .all()
+    )
+    assert (found["samples"] == 0).all()
 
 
 def test_unsupported_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +193,7 @@ def test_unsupported_is_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch)
 
 def test_block_sweep_times_one_implementation_in_many_blocks() -> None:
     judged = [
-        {"implementation": "tiled", "case": "timed, block sweep", "length_q": 32}
+        {**SHAPE, "implementation": "tiled", "case": "timed, block sweep", "length_q": 32}
         | {"block_size": size, "passed": True, "status": "ok"}
         for size in (8, 16, 32)
     ]

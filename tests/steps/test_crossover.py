@@ -14,7 +14,6 @@ from tiled_attention.steps import crossover
 FITTED = [512, 1024, 2048]
 LONGER = [4096, 8192]
 CHOSEN = {
-    "baseline": "naive",
     "fitted_lengths": FITTED,
     "confidence": 0.95,
     "resamples": 100,

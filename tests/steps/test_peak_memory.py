@@ -116,8 +116,16 @@ def test_account_adds_up(implementation: str) -> None:
     assert accounts.tolist() == tables["result"]["account_bytes"].tolist()
 
 
+def test_what_is_not_supported_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Naive, "unsupported", lambda *tensors, **call: "no such shape")
+    monkeypatch.setattr(peak_memory, "peak_bytes", None)
+    rows = measured("Naive")["result"]
+    assert set(rows["status"]) == {"skipped: no such shape"}
+    assert rows["measured_bytes"].isna().all()
+
+
 def test_what_does_not_fit_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "available_bytes", lambda: 2_500_000)
+    monkeypatch.setattr(judging, "available_bytes", lambda device: 2_500_000)
     short, long = measured("Naive")["result"].to_dict("records")
     assert short["status"] == "ok"
     assert long["status"].startswith("skipped: needs 0.0 GB")

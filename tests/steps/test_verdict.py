@@ -1,5 +1,6 @@
 """The run's last word: all right, or an error that names what is not."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,10 +36,12 @@ RIGHT = [case("naive", "a", True), case("tiled", "a", True), case("tiled", "b", 
 REJECTED = [mutant("wrong mask", True), mutant("wrong mask", False)]
 
 
-def measure(cases: list[Row], mutants: list[Row]) -> pd.DataFrame:
+def measure(cases: list[Row], mutants: list[Row], on_gpu: Sequence[Row] = ()) -> pd.DataFrame:
+    found = {"correctness": cases, "gate_sensitivity": mutants}
+    found |= {"gpu_correctness": list(on_gpu)} if on_gpu else {}  # none without a GPU
     tables = {
         step: {"result": pd.DataFrame(rows).astype({"passed": "boolean"})}
-        for step, rows in (("correctness", cases), ("gate_sensitivity", mutants))
+        for step, rows in found.items()
     }
     return verdict.measure({}, tables)["result"]
 
@@ -51,6 +54,7 @@ def complaint(cases: list[Row], mutants: list[Row]) -> str:
 
 def test_all_right() -> None:
     rows = measure(RIGHT, REJECTED).set_index("implementation")
+    assert set(rows.pop("step")) == {"correctness"}
     assert rows.loc["naive"].to_dict() == {"cases": 1, "passed": 1, "failed": 0, "skipped": 0}
     assert rows.loc["tiled"].to_dict() == {"cases": 2, "passed": 1, "failed": 0, "skipped": 1}
 
@@ -110,3 +114,14 @@ def test_mutant_that_slips_through_is_named_with_its_dtype() -> None:
     found = complaint(RIGHT, slipped)
     assert "the gate does not reject the mutant 'wrong mask' in bfloat16" in found
     assert "float32" not in found
+
+
+def test_what_fails_on_the_gpu_only_is_an_error_too() -> None:
+    with pytest.raises(StepError, match=r"^gpu_correctness: tiled fails 1 of 1 cases"):
+        measure(RIGHT, REJECTED, [case("naive", "a", True), case("tiled", "a", False)])
+
+
+def test_a_package_that_is_not_installed_is_no_error() -> None:
+    rows = measure(RIGHT, REJECTED, [case("naive", "a", True), case("optional", "a", None)])
+    assert rows["step"].tolist() == ["correctness"] * 2 + ["gpu_correctness"] * 2
+    assert rows.set_index("implementation").loc["optional", "skipped"] == 1

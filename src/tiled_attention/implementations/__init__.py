@@ -35,7 +35,7 @@ class Attention(Protocol):
     def unsupported(
         self, query: Tensor, key: Tensor, value: Tensor, *, causal: bool, mask: Tensor | None
     ) -> str | None:
-        """Return why this call is not supported, or None. Tensors may be on the meta device."""
+        """Return why this call is not supported, or None. Tensors may hold one row only."""
         ...
 
     def peak_bytes(
@@ -43,6 +43,6 @@ class Attention(Protocol):
     ) -> dict[str, int]:
         """Return the bytes of every tensor that the call holds at its peak, by name.
 
-        Output included, arguments not, without a mask. Tensors may be on the meta device.
+        Output included, arguments not, without a mask. Tensors may hold one row only.
         """
         ...

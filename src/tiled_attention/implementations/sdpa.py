@@ -74,6 +74,9 @@ class Sdpa:
             "log-sum-exp": batch * heads * length_q * 4,
             "buffers of all threads": torch.get_num_threads() * (thread_elements * 4 + half_copy),
         }
+        if query.dtype == torch.bfloat16:  # what AMX needs; less where the CPU has none
+            packed = (key.numel() + value.numel()) * key.dtype.itemsize
+            held["packed copies, at most"] = packed + torch.get_num_threads() * half_copy
         if causal and length_q != key.shape[2]:  # the mask is made here, see __call__
             elements = length_q * key.shape[2]
             held["causal mask, boolean and as an addend"] = elements * (1 + query.dtype.itemsize)

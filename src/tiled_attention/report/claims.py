@@ -5,33 +5,28 @@ every number comes from a table of this run, or is the article's own, from artic
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tiled_attention.report.finding import (
+    CONTRADICTED,
+    PARTLY,
+    REPRODUCED,
+    UNDECIDED,
+    UNTESTABLE,
+    Finding,
+)
+from tiled_attention.report.gpu_claims import benefit_is_the_gpus, gpu_speed_up, memory_ratio
+
 Tables = Mapping[str, Mapping[str, pd.DataFrame]]
 Article = Mapping[str, Any]
-
-REPRODUCED = "reproduced"
-PARTLY = "partly reproduced"
-CONTRADICTED = "contradicted"
-UNDECIDED = "undecided"
-UNTESTABLE = "not testable here"
 
 TILED, NAIVE = "tiled", "naive"
 LINEAR_FIT = 0.9  # R^2 from which time is called linear in the number of blocks
 SAME_SIZE = 0.05  # relative difference under which two measured sizes are the same
 SAME_EXPONENT = 0.1  # difference under which two growth exponents are the same
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What a rule found about one claim."""
-
-    verdict: str
-    evidence: str
 
 
 def same_mathematics(tables: Tables, article: Article) -> Finding:
@@ -151,11 +146,6 @@ def slower_on_cpu(tables: Tables, article: Article) -> Finding:
     return Finding(UNDECIDED, f"{sentence}: an interval spans 1; {gap}.")
 
 
-def needs_gpu(tables: Tables, article: Article) -> Finding:
-    """C6, C7 and C8 rest on a GPU's timings and bandwidths."""
-    return Finding(UNTESTABLE, "It needs a GPU's timings, which this pipeline does not take yet.")
-
-
 def block_overhead(tables: Tables, article: Article) -> Finding:
     """C9: the slope of time against the number of blocks at one length, and its R^2."""
     fitted = tables["crossover"].get("block_cost", pd.DataFrame())
@@ -177,7 +167,7 @@ def block_overhead(tables: Tables, article: Article) -> Finding:
 
 
 def fits_h100(tables: Tables, article: Article) -> Finding:
-    """C10: the share of the device's memory that the naive scores take."""
+    """C10: the share of a device's memory that naive's scores take, counted and as measured."""
     h100 = article["h100"]
     counted = tables["byte_arithmetic"]["result"].set_index("length")["naive_bytes"]
     devices = tables["byte_arithmetic"]["devices"].query(
@@ -189,10 +179,23 @@ def fits_h100(tables: Tables, article: Article) -> Finding:
     small, large = counted[h100["fits"]] / memory, counted[h100["exceeds"]] / memory
     sentence = (
         f"The scores take {small:.1%} of the memory at {h100['fits']:,} and {large:.0%} at "
-        f"{h100['exceeds']:,}, by arithmetic; where naive really runs out needs a GPU."
+        f"{h100['exceeds']:,}, by arithmetic"
     )
-    right = small <= h100["negligible_share"] and large > 1
-    return Finding(REPRODUCED if right else CONTRADICTED, sentence)
+    if not (small <= h100["negligible_share"] and large > 1):
+        return Finding(CONTRADICTED, f"{sentence}.")
+    found = tables.get("gpu_memory", {}).get("result", pd.DataFrame())
+    if found.empty:
+        return Finding(REPRODUCED, f"{sentence}; where naive really runs out needs a GPU.")
+    row = found.sort_values("heads").iloc[-1]
+    held = row["peak_bytes"] / row["score_matrix_bytes"]
+    sentence += (
+        f". Really, naive ran out at {row['first_length_out_of_memory']:,} on "
+        f"{row['platform']} ({row['memory_bytes'] / 1e9:.0f} GB, {row['heads']} heads), holding "
+        f"{held:.2f} such tensors: {held * small:.1%} of the H100 at {h100['fits']:,}"
+    )
+    if held * small <= h100["negligible_share"]:
+        return Finding(REPRODUCED, f"{sentence}.")
+    return Finding(PARTLY, f"{sentence}, more than the {h100['negligible_share']:.0%} meant here.")
 
 
 def context_length(tables: Tables, article: Article) -> Finding:
@@ -234,9 +237,9 @@ RULES: dict[str, Callable[[Tables, Article], Finding]] = {
     "C3": production_sizes,
     "C4": memory_growth,
     "C5": slower_on_cpu,
-    "C6": needs_gpu,
-    "C7": needs_gpu,
-    "C8": needs_gpu,
+    "C6": benefit_is_the_gpus,
+    "C7": memory_ratio,
+    "C8": gpu_speed_up,
     "C9": block_overhead,
     "C10": fits_h100,
     "C11": context_length,

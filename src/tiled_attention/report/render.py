@@ -14,9 +14,12 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from tiled_attention.article import article
 from tiled_attention.evidence import Evidence
-from tiled_attention.plan import MEASURED
-from tiled_attention.report import exercises, tables
+from tiled_attention.gpu_runs import runs
+from tiled_attention.gpu_tables import traffic, with_gpu_tables
+from tiled_attention.pipeline import MEASURED
+from tiled_attention.report import exercises, gpu, tables, threshold
 from tiled_attention.report.claims import RULES
+from tiled_attention.sizes import ITEM_BYTES
 from tiled_attention.store import shown
 
 FIXED_TOLERANCES = (1e-5, 1e-2)  # the article's, and one in common use
@@ -84,12 +87,17 @@ def _environment(autoescape: bool = False) -> Environment:
 def _context(evidence: Evidence) -> dict[str, Any]:
     """Gather everything that the template names."""
     plan = evidence.plan
-    own = evidence.tables
+    own = with_gpu_tables(evidence)
+    gpu_runs = runs(evidence)
     published = article()
-    stored = [evidence.stored(planned) for step in MEASURED for planned in plan.results[step]]
+    stored = [evidence.stored(it) for step in MEASURED for it in evidence.planned_here(step)]
     timing = next(it for it in stored if it.step == "cpu_timing")
-    gate = tables.gate_summary(own)
+    gate, gpu_gate = (
+        tables.gate_summary(own, step) for step in ("correctness", "gpu_correctness")
+    )
     limits = tables.device_limits(own)
+    held = threshold.held_per_score_matrix(own)
+    fit = plan.config.byte_arithmetic.fit
     crossover = own["crossover"]
     return {
         "platform": plan.platform,
@@ -114,13 +122,33 @@ def _context(evidence: Evidence) -> dict[str, Any]:
         ],
         "check": tables.correctness_check(own, published),
         "gate": gate,
-        "failures": [row for row in gate if row["failed"]],
+        "gpu_gate": gpu_gate,
+        "failures": [row for row in (*gate, *gpu_gate) if row["failed"]],
         "sensitivity": tables.sensitivity(own, FIXED_TOLERANCES),
         "fixed": FIXED_TOLERANCES,
         "times": tables.cpu_times(own, published),
         "block_size": plan.config.implementations.get("tiled", {}).get("block_size", "-"),
         "ratios": tables.ratios(own["cpu_timing"]["result"]),
         "recorded": tables.recorded_ratios(evidence),
+        "gpu_runs": gpu_runs,
+        "gpu_shapes": gpu.by_shape,
+        "gpu_conditions": gpu.conditions,
+        "gpu_not_timed": gpu.not_timed,
+        "two_by_two": gpu.two_by_two(own, gpu_runs),
+        "cpu_bandwidth": own["cpu_bandwidth"]["result"].to_dict("records"),
+        "gpu_bandwidth": _records(own, "gpu_bandwidth"),
+        "gpu_memory": _records(own, "gpu_memory"),
+        "gpu_traffic": traffic(own).to_dict("records"),
+        "no_traffic": gpu.not_counted(evidence),
+        "held": held,
+        "thresholds": threshold.speed_thresholds(own, gpu_runs),
+        "bounds": threshold.bounds(own),
+        "score_passes": threshold.SCORE_PASSES,
+        "fit_heads": fit.heads,
+        "memory_limits": threshold.memory_limits(
+            plan.config.devices, fit.heads, ITEM_BYTES[fit.dtype], held["factor"] if held else 1
+        ),
+        "kernel_resources": own["kernel_resources"]["result"].to_dict("records"),
         "fitted_on": ", ".join(map(str, plan.config.crossover.fitted_lengths)),
         "crossover": exercises.cpu_crossover(own),
         "terms": crossover.get("terms", pd.DataFrame()).to_dict("records"),
@@ -144,3 +172,10 @@ def _context(evidence: Evidence) -> dict[str, Any]:
             for it in stored
         ],
     }
+
+
+def _records(tables: Any, step: str) -> list[dict[str, Any]]:
+    """Return the rows of a GPU step that have a number; none where there was no GPU."""
+    result = tables.get(step, {}).get("result", pd.DataFrame({"status": []}))
+    rows: list[dict[str, Any]] = result[result["status"] == "ok"].to_dict("records")
+    return rows

@@ -114,10 +114,11 @@ def device_limits(tables: Tables) -> Rows:
     return sorted(rows, key=lambda row: (min(row["first"].values()), row["name"]))
 
 
-def gate_summary(tables: Tables) -> Rows:
+def gate_summary(tables: Tables, step: str = "correctness") -> Rows:
     """Return passed, failed and skipped cases of each implementation, failures first."""
     rows = []
-    for name, own in tables["correctness"]["result"].groupby("implementation", sort=False):
+    judged = tables.get(step, {}).get("result", pd.DataFrame(columns=["implementation"]))
+    for name, own in judged.groupby("implementation", sort=False):
         failed = own[own["passed"].eq(False).fillna(False)]
         skipped = own[own["passed"].isna()]
         margin = (own["max_abs_error"] / own["tolerance"].where(own["tolerance"] > 0)).max()
@@ -125,6 +126,7 @@ def gate_summary(tables: Tables) -> Rows:
         rows.append(
             {
                 "implementation": name,
+                "ran_on": own["ran_on"].iloc[0] if "ran_on" in own else "CPU",
                 "passed": len(own) - len(failed) - len(skipped),
                 "failed": failed.to_dict("records"),
                 "skipped": len(skipped),

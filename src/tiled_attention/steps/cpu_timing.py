@@ -2,7 +2,7 @@
 
 Every implementation that passed the gate is timed on the same fresh inputs, interleaved; its
 ratio to naive is taken round by round. One that failed, does not support the shape or would not
-fit is listed with the reason instead.
+fit is listed with the reason instead, and so is a length that would take too long.
 """
 
 import logging
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
@@ -19,13 +18,10 @@ from tqdm import tqdm
 from tiled_attention.build import build
 from tiled_attention.cases import Case
 from tiled_attention.errors import StepError
-from tiled_attention.implementations import Attention
-from tiled_attention.judging import too_large
 from tiled_attention.machine import usable_cores
-from tiled_attention.statistics import NO_INTERVAL, median_interval, paired_ratios
-from tiled_attention.timing import exclusive, interleaved
+from tiled_attention.timed_shape import time_shape
+from tiled_attention.timing import exclusive
 
-BASELINE = "naive"
 log = logging.getLogger(__name__)
 
 
@@ -54,7 +50,15 @@ def measure(
             names = dict.fromkeys(implementations, sweep["implementation"])
             if series == "lengths":
                 names = {name: name for name in implementations}
-            rows, raw = time_group(case, implementations, names, verdicts, chosen, progress)
+            rows, raw = time_shape(
+                case,
+                implementations,
+                names,
+                verdicts,
+                chosen,
+                progress,
+                max_seconds=chosen["max_seconds"],
+            )
             for row in rows:
                 results.append({"series": series, "threads": threads, **row})
             samples.append(raw.assign(series=series, length=length, threads=threads))
@@ -81,112 +85,6 @@ def use_threads(wanted: int | None) -> int:
             f"cpu_timing.threads = {threads}: torch uses {torch.get_num_threads()} threads"
         )
     return threads
-
-
-def time_group(
-    case: Case,
-    implementations: Mapping[str, Attention],
-    names: Mapping[str, str],
-    verdicts: pd.DataFrame,
-    chosen: Mapping[str, Any],
-    progress: tqdm,
-) -> tuple[list[dict[str, Any]], pd.DataFrame]:
-    """Time one shape: its rows of the result, and its raw samples.
-
-    `names` gives each key of `implementations` its name in the verdicts and the result.
-    """
-    sampling = dict(chosen["sampling"])
-    confidence, resamples = sampling.pop("confidence"), sampling.pop("resamples")
-    status = {
-        key: why_not_timed(names[key], implementation, case, verdicts)
-        for key, implementation in implementations.items()
-    }
-    timed = {key: value for key, value in implementations.items() if status[key] == "ok"}
-    functions = {
-        key: lambda *tensors, call=value: call(*tensors, causal=case.causal)
-        for key, value in timed.items()
-    }
-
-    def fresh_inputs(number: int) -> tuple[torch.Tensor, ...]:
-        return replace(case, seed=case.seed + number).tensors()
-
-    raw = pd.DataFrame(
-        interleaved(functions, fresh_inputs, progress=progress, **sampling) if timed else [],
-        columns=["name", "round", "position", "elapsed_s", "ms"],
-    )
-    by_round = raw.pivot(index="round", columns="name", values="ms")
-    rows = []
-    for key, implementation in implementations.items():
-        row = {
-            "implementation": names[key],
-            "dtype": case.dtype,
-            "batch": case.batch,
-            "heads": case.heads,
-            "length": case.length_q,
-            "head_dim": case.head_dim,
-            "causal": case.causal,
-            "block_size": getattr(implementation, "block_size", None),
-            "samples": len(by_round) if key in timed else 0,
-            "status": status[key],
-        }
-        if key in timed:
-            row |= summarise(by_round, key, case, confidence, resamples)
-        rows.append(row)
-    raw = raw.assign(
-        implementation=raw["name"].map(names),
-        block_size=raw["name"].map(
-            {key: getattr(value, "block_size", None) for key, value in timed.items()}
-        ),
-    )
-    return rows, raw.drop(columns="name")
-
-
-def summarise(
-    by_round: pd.DataFrame, name: str, case: Case, confidence: float, resamples: int
-) -> dict[str, float]:
-    """Return median and ratio with their intervals, and the achieved TFLOP/s."""
-    times = by_round[name].to_numpy()
-    low, high = median_interval(times, confidence, resamples)
-    median = float(np.median(times))
-    ratio, (ratio_low, ratio_high) = float("nan"), NO_INTERVAL
-    if BASELINE in by_round:
-        ratios = paired_ratios(times, by_round[BASELINE].to_numpy())
-        ratio = float(np.median(ratios))
-        ratio_low, ratio_high = median_interval(ratios, confidence, resamples)
-    return {
-        "median_ms": median,
-        "ci_low_ms": low,
-        "ci_high_ms": high,
-        "ratio_to_naive": ratio,
-        "ratio_ci_low": ratio_low,
-        "ratio_ci_high": ratio_high,
-        "tflops": case.flop() / (median * 1e-3) / 1e12,
-    }
-
-
-def why_not_timed(name: str, implementation: Attention, case: Case, verdicts: pd.DataFrame) -> str:
-    """Return `ok`, or why this implementation gets no number for this case."""
-    tensors = case.without_data()
-    reason = implementation.unsupported(*tensors, causal=case.causal, mask=None)
-    if reason is not None:
-        return f"skipped: {reason}"
-    reason = too_large(implementation, case)
-    if reason is not None:
-        return f"skipped: {reason}"
-    own = verdicts[verdicts["implementation"] == name]
-    failed = own[own["passed"] == False]  # noqa: E712  (missing for skipped cases)
-    if len(failed):
-        return f"not timed: failed correctness in {len(failed)} of {len(own)} cases"
-    block_size = getattr(implementation, "block_size", None)
-    judged = own[
-        own["case"].str.startswith("timed")
-        & (own["length_q"] == case.length_q)
-        & ((own["block_size"] == block_size) if block_size else True)
-    ]
-    if not (judged["passed"] == True).any():  # noqa: E712
-        found = "; ".join(judged["status"]) or "not among the cases"
-        return f"not timed: this shape was not judged ({found})"
-    return "ok"
 
 
 if __name__ == "__main__":

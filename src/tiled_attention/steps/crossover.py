@@ -18,6 +18,7 @@ from tiled_attention.resampling import Fitted, bootstrap_pairs, quantiles
 
 Array = NDArray[np.float64]
 CURVE_POINTS = 60
+BASELINE = "naive"  # the one that cpu_timing takes every ratio to
 
 
 def measure(
@@ -37,7 +38,7 @@ def measure(
     }
     lengths = timing["result"].query("series == 'lengths'")
     names = lengths["implementation"].drop_duplicates()
-    for name in tqdm(names[names != chosen["baseline"]], desc="crossover", disable=None):
+    for name in tqdm(names[names != BASELINE], desc="crossover", disable=None):
         tables = one_crossover(name, lengths, samples.query("series == 'lengths'"), chosen)
         for key, table in tables.items():
             rows[key].append(table)
@@ -56,14 +57,14 @@ def one_crossover(
     fitted_lengths = sorted(chosen["fitted_lengths"])
     row: dict[str, Any] = {
         "implementation": name,
-        "baseline": chosen["baseline"],
+        "baseline": BASELINE,
         "fitted_on": " ".join(map(str, fitted_lengths)),
         "predicted_length": np.nan,
         "ci_low": np.nan,
         "ci_high": np.nan,
         "confirmed_on": "",
     }
-    baseline = Fitted(samples, fitted_lengths, chosen["baseline"])
+    baseline = Fitted(samples, fitted_lengths, BASELINE)
     candidate = Fitted(samples, fitted_lengths, name)
     try:
         pair = baseline.model(), candidate.model()
@@ -87,10 +88,11 @@ def one_crossover(
         & ~lengths["length"].isin(fitted_lengths)
     ]
     confirmation = confirm(unseen, pair, pairs, tail)
-    fit_quality = pd.concat(
-        residuals(each, lengths, model, fitted_lengths).query("seen_by_fit")
-        for each, model in zip((chosen["baseline"], name), pair, strict=True)
-    )
+    both = [
+        residuals(each, lengths, model, fitted_lengths)
+        for each, model in zip((BASELINE, name), pair, strict=True)
+    ]
+    fit_quality = pd.concat(both).query("seen_by_fit")
     row["worst_residual_percent"] = fit_quality["residual_percent"].abs().max()
     row["confirmed_on"] = " ".join(map(str, confirmation["length"]))
     row["verdict"] = verdict(found, row, confirmation, longest=ends[1])
@@ -98,7 +100,7 @@ def one_crossover(
     return {
         "result": pd.DataFrame([row]),
         "terms": terms(name, pair[1], [each[1] for each in pairs], tail),
-        "residuals": residuals(name, lengths, pair[1], fitted_lengths),
+        "residuals": both[1],
         "confirmation": confirmation,
         "curves": ratio_band(grid, pair, pairs, tail).assign(implementation=name),
     }
@@ -108,7 +110,7 @@ def baseline_tables(
     lengths: pd.DataFrame, samples: pd.DataFrame, chosen: Mapping[str, Any]
 ) -> dict[str, pd.DataFrame]:
     """Return terms and residuals of the baseline itself."""
-    name, fitted_lengths = chosen["baseline"], sorted(chosen["fitted_lengths"])
+    name, fitted_lengths = BASELINE, sorted(chosen["fitted_lengths"])
     fitted = Fitted(samples, fitted_lengths, name)
     try:
         model = fitted.model()

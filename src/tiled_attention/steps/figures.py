@@ -5,9 +5,13 @@ from matplotlib.figure import Figure
 
 from tiled_attention.article import article
 from tiled_attention.evidence import Evidence
+from tiled_attention.gpu_runs import runs
+from tiled_attention.gpu_tables import points_and_roof, with_gpu_tables
 from tiled_attention.plan import Plan
+from tiled_attention.plots.bandwidth import bandwidth, roofline
 from tiled_attention.plots.crossover import crossover
 from tiled_attention.plots.errors import errors
+from tiled_attention.plots.gpu import gpu_platforms, gpu_rates
 from tiled_attention.plots.memory import bytes_by_length, peak_memory
 from tiled_attention.plots.style import looks, save
 from tiled_attention.plots.timing import block_cost, ratio_by_length, time_by_length
@@ -25,6 +29,10 @@ def draw(evidence: Evidence) -> dict[str, Figure]:
     look = looks(config.implementations)
     timings, fits = tables["cpu_timing"]["result"], tables["crossover"]
     counted = tables["byte_arithmetic"]
+    gpu_runs = [(run.platform, run.result) for run in runs(evidence) if len(run.timed)]
+    bandwidths = {
+        it.stored.platform: it.stored.table() for it in evidence.everywhere("gpu_bandwidth")
+    }
     beside = [
         (
             it.stored.platform + ("" if it.current else " (older version)"),
@@ -46,6 +54,10 @@ def draw(evidence: Evidence) -> dict[str, Figure]:
         "errors": errors(
             tables["correctness"]["result"], tables["gate_sensitivity"]["result"], look
         ),
+        "gpu_rates": gpu_rates(gpu_runs[0] if gpu_runs else None, look),
+        "gpu_platforms": gpu_platforms(gpu_runs, look),
+        "bandwidth": bandwidth(tables["cpu_bandwidth"]["result"], bandwidths, look),
+        "roofline": roofline(*points_and_roof(with_gpu_tables(evidence)), look),
     }
 
 

@@ -31,8 +31,10 @@ def measure(options: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
         case = Case(
             "peak", heads=heads, heads_kv=heads, length_q=length, length_kv=length, **problem
         )
-        account = implementation.peak_bytes(*case.without_data(), causal=case.causal)
-        reason = too_large(implementation, case)
+        arguments = case.without_data()
+        reason = implementation.unsupported(*arguments, causal=case.causal, mask=None)
+        account = implementation.peak_bytes(*arguments, causal=case.causal)
+        reason = reason or too_large(implementation, case)
         shape = {
             "implementation": name,
             "dtype": case.dtype,

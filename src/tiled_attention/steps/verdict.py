@@ -10,40 +10,47 @@ import pandas as pd
 
 from tiled_attention.errors import StepError
 
+GATES = ("correctness", "gpu_correctness")
+
 
 def measure(
     options: Mapping[str, Any], inputs: Mapping[str, Mapping[str, pd.DataFrame]]
 ) -> dict[str, pd.DataFrame]:
-    """Return {"result": one row an implementation}, all of them right.
+    """Return {"result": one row an implementation and gate}, all right.
 
     Raises:
-        StepError: an implementation failed a case, passed none, or a mutant passed them all.
+        StepError: an implementation failed a case, passed none on the CPU, or a mutant passed all.
     """
-    cases = inputs["correctness"]["result"]
     complaints = []
     rows = []
-    for name, own in cases.groupby("implementation", sort=False):
-        failed = own[own["passed"].eq(False).fillna(False)]
-        passed = int(own["passed"].eq(True).fillna(False).sum())
-        if len(failed):
-            complaints.append(f"{name} fails {len(failed)} of {len(own)} cases, {worst(failed)}")
-        elif not passed:
-            complaints.append(f"{name} passes no case: all {len(own)} are skipped")
-        rows.append(
-            {
-                "implementation": name,
-                "cases": len(own),
-                "passed": passed,
-                "failed": len(failed),
-                "skipped": len(own) - passed - len(failed),
-            }
-        )
+    for step in GATES:
+        cases = inputs.get(step, {}).get("result", pd.DataFrame(columns=["implementation"]))
+        for name, own in cases.groupby("implementation", sort=False):
+            failed = own[own["passed"].eq(False).fillna(False)]
+            passed = int(own["passed"].eq(True).fillna(False).sum())
+            if len(failed):
+                found = f"{name} fails {len(failed)} of {len(own)} cases, {worst(failed)}"
+                complaints.append(f"{step}: {found}")
+            elif not passed and step == GATES[0]:  # on a GPU a package may not be installed
+                complaints.append(f"{step}: {name} passes no case: all {len(own)} are skipped")
+            rows.append(
+                {
+                    "step": step,
+                    "implementation": name,
+                    "cases": len(own),
+                    "passed": passed,
+                    "failed": len(failed),
+                    "skipped": len(own) - passed - len(failed),
+                }
+            )
     mutants = inputs["gate_sensitivity"]["result"]
     for (name, dtype), own in mutants.groupby(["mutant", "dtype"], sort=False):
         if not own["passed"].eq(False).any():
-            complaints.append(f"the gate does not reject the mutant '{name}' in {dtype}")
+            complaints.append(
+                f"gate_sensitivity: the gate does not reject the mutant '{name}' in {dtype}"
+            )
     if complaints:
-        raise StepError("correctness: " + "; ".join(complaints))
+        raise StepError("; ".join(complaints))
     return {"result": pd.DataFrame(rows)}
 
 
