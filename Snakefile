@@ -131,11 +131,12 @@ use rule correctness as kernel_resources with:
 
 rule gpu_correctness:
     """Judge one implementation on the GPU, on every shape timed there and every hard case."""
-    priority: 1  # a GPU is dear: its steps come first
     output:
         experiment.result("gpu_correctness"),
     log:
         experiment.log("gpu_correctness"),
+    # A GPU is dear: its steps come first.
+    priority: 1
     conda:
         "envs/tiled-attention.yaml"
     resources:
